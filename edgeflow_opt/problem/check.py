@@ -1,0 +1,437 @@
+"""The independent checker: it imports no solver, works in continuous time, and trusts nothing.
+
+It recomputes every claim of a schedule from its allocations by the run-and-loss rule
+(:mod:`edgeflow_opt.problem.runs`) and returns all violations with their amounts.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from edgeflow_opt.problem.data import SolveStatus
+from edgeflow_opt.problem.evaluate import by_job, evaluate, outcome_of
+from edgeflow_opt.problem.runs import LossRule, RunKind, instance_loss, runs_of
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem.data import (
+        Allocation,
+        EpochProblem,
+        Job,
+        ObjectiveValue,
+        Outcome,
+        Schedule,
+        Site,
+    )
+
+#: Relative tolerance for reported numbers (completion times, levels, the bound).
+REPORT_TOLERANCE = 1e-6
+
+#: Completion times may also be rounded to hundredths of a second.
+COMPLETION_TOLERANCE_S = 0.005 + 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """One rule that a schedule breaks.
+
+    Parameters
+    ----------
+    kind
+        Name of the rule, one of ``unknown_job, unknown_site, unknown_mode, bad_interval,
+        outside_horizon, off_grid, overlap, before_arrival, capacity, memory, not_malleable,
+        must_meet, outcomes, met, completion, objective, bound, status``.
+    job, site
+        Whom it concerns; None where it concerns none in particular.
+    time
+        When it begins, seconds; None where it has no time.
+    amount
+        By how much: units of capacity, seconds, GiB, or the difference of two numbers.
+    message
+        In words.
+    """
+
+    kind: str
+    message: str
+    job: str | None = None
+    site: str | None = None
+    time: float | None = None
+    amount: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """What the checker found.
+
+    Parameters
+    ----------
+    valid
+        Whether there is no violation.
+    met_weight
+        Sum of the weights of the jobs that meet their deadlines under the allocations, recomputed.
+    met
+        Number of those jobs.
+    violations
+        All violations.
+    """
+
+    valid: bool
+    met_weight: float
+    met: int
+    violations: tuple[Violation, ...]
+
+    def kinds(self) -> set[str]:
+        """Return the kinds of the violations found."""
+        return {violation.kind for violation in self.violations}
+
+
+def check(problem: EpochProblem, schedule: Schedule) -> CheckReport:
+    """Check every claim of `schedule` against `problem`.
+
+    Parameters
+    ----------
+    problem
+        The instance.
+    schedule
+        A schedule of any origin.
+
+    Returns
+    -------
+    report
+        All violations; ``report.valid`` where there are none.
+    """
+    violations: list[Violation] = []
+    usable: list[Allocation] = []
+    for allocation in schedule.allocations:
+        found = list(_allocation_violations(allocation, problem))
+        violations += found
+        if not any(v.kind.startswith("unknown") or v.kind == "bad_interval" for v in found):
+            usable.append(allocation)
+    overlapping = list(_overlaps(problem.jobs, usable))
+    violations += overlapping
+    violations += capacity_violations(problem.sites, usable)
+    if overlapping:
+        # A job in two modes at once has no credit that could be computed.
+        violations += _shape_violations(problem, schedule)
+        return CheckReport(valid=False, met_weight=0.0, met=0, violations=tuple(violations))
+    value, outcomes = evaluate(problem, usable)
+    violations += _one_run_violations(problem, usable)
+    shape = list(_shape_violations(problem, schedule))
+    violations += shape
+    if schedule.status in (SolveStatus.OPTIMAL, SolveStatus.FEASIBLE) and not shape:
+        violations += outcome_violations(outcomes, schedule.outcomes)
+        violations += _must_meet_violations(problem.jobs, outcomes)
+        violations += _claim_violations(schedule, value)
+    return CheckReport(
+        valid=not violations,
+        met_weight=value.met_weight,
+        met=sum(outcome.met is True for outcome in outcomes),
+        violations=tuple(violations),
+    )
+
+
+def check_history(
+    jobs: Sequence[Job],
+    sites: Sequence[Site],
+    allocations: Sequence[Allocation],
+    outcomes: Sequence[Outcome],
+    loss_rule: LossRule = instance_loss,
+) -> CheckReport:
+    """Check what a simulation carried out, by the same rules without the grid.
+
+    Parameters
+    ----------
+    jobs
+        All jobs of the trace, none running, none with a last site.
+    sites
+        The sites with their capacity over the whole time.
+    allocations
+        What every job held, when.
+    outcomes
+        One per job, in order: what the simulation claims.
+    loss_rule
+        Loss of a run by how it begins (see :func:`~edgeflow_opt.problem.runs.runs_of`).
+
+    Returns
+    -------
+    report
+        As for :func:`check`.
+    """
+    site_of = {site.name: site for site in sites}
+    job_of = {job.id: job for job in jobs}
+    violations: list[Violation] = []
+    usable: list[Allocation] = []
+    for allocation in allocations:
+        found = list(_mode_violations(allocation, job_of, site_of))
+        violations += found
+        if not any(v.kind.startswith("unknown") or v.kind == "bad_interval" for v in found):
+            usable.append(allocation)
+    overlapping = list(_overlaps(jobs, usable))
+    violations += overlapping
+    violations += capacity_violations(sites, usable)
+    met_weight, met = 0.0, 0
+    if not overlapping:
+        groups = by_job(jobs, usable)
+        recomputed = [
+            outcome_of(job, runs_of(job, groups[job.id], None, loss_rule)) for job in jobs
+        ]
+        violations += outcome_violations(recomputed, outcomes)
+        met = sum(outcome.met is True for outcome in recomputed)
+        met_weight = float(
+            sum(job.weight for job, o in zip(jobs, recomputed, strict=True) if o.met)
+        )
+    return CheckReport(
+        valid=not violations, met_weight=met_weight, met=met, violations=tuple(violations)
+    )
+
+
+def _mode_violations(
+    a: Allocation, job_of: dict[str, Job], site_of: dict[str, Site]
+) -> Iterator[Violation]:
+    """Yield what is wrong with one allocation, the grid apart."""
+    if not (math.isfinite(a.start) and math.isfinite(a.end) and a.start < a.end):
+        yield Violation(
+            kind="bad_interval", job=a.job, site=a.site,
+            message=f"allocation of job '{a.job}' runs from {a.start} to {a.end}: "
+            "it must have a finite start before a finite end",
+        )  # fmt: skip
+    job, site = job_of.get(a.job), site_of.get(a.site)
+    if site is None:
+        yield Violation(
+            kind="unknown_site", job=a.job, site=a.site, time=a.start,
+            message=f"job '{a.job}' is on site '{a.site}', which the instance does not have",
+        )  # fmt: skip
+    if job is None:
+        yield Violation(
+            kind="unknown_job", job=a.job, site=a.site, time=a.start,
+            message=f"job '{a.job}' is not in the instance",
+        )  # fmt: skip
+        return
+    if site is not None and job.mode(a.site, a.gpus) is None:
+        yield Violation(
+            kind="unknown_mode", job=a.job, site=a.site, time=a.start, amount=float(a.gpus),
+            message=f"job '{a.job}' has no mode with {a.gpus} GPUs on site '{a.site}'",
+        )  # fmt: skip
+    if job.arrival is not None and a.start < job.arrival:
+        yield Violation(
+            kind="before_arrival", job=a.job, site=a.site, time=a.start,
+            amount=job.arrival - a.start,
+            message=f"job '{a.job}' starts at {a.start:g}, before it arrives at {job.arrival:g}",
+        )  # fmt: skip
+    if site is not None and not site.hosts(job):
+        yield Violation(
+            kind="memory", job=a.job, site=a.site, time=a.start,
+            amount=job.memory_gib - (site.memory_gib or 0.0),
+            message=f"job '{a.job}' needs {job.memory_gib:g} GiB, a unit of site '{a.site}' "
+            f"has {site.memory_gib:g}",
+        )  # fmt: skip
+
+
+def _allocation_violations(a: Allocation, problem: EpochProblem) -> Iterator[Violation]:
+    """Yield what is wrong with one allocation of an instance."""
+    job_of = {a.job: problem.jobs[problem.job_index[a.job]]} if a.job in problem.job_index else {}
+    site_of = (
+        {a.site: problem.sites[problem.site_index[a.site]]} if a.site in problem.site_index else {}
+    )
+    yield from _mode_violations(a, job_of, site_of)
+    grid = problem.grid
+    outside = max(grid.start - a.start, a.end - grid.end)
+    if outside > 0:
+        yield Violation(
+            kind="outside_horizon", job=a.job, site=a.site, time=a.start, amount=outside,
+            message=f"allocation of job '{a.job}' from {a.start:g} to {a.end:g} leaves the grid "
+            f"from {grid.start:g} to {grid.end:g}",
+        )  # fmt: skip
+    for time in (a.start, a.end):
+        if not _is_boundary(grid.boundaries, time) and grid.start <= time <= grid.end:
+            yield Violation(
+                kind="off_grid", job=a.job, site=a.site, time=time,
+                amount=min(abs(time - boundary) for boundary in grid.boundaries),
+                message=f"allocation of job '{a.job}' changes at {time:g}, no boundary of a slot",
+            )  # fmt: skip
+
+
+def _is_boundary(boundaries: Sequence[float], time: float) -> bool:
+    index = bisect.bisect_left(boundaries, time)
+    return index < len(boundaries) and boundaries[index] == time
+
+
+def _overlaps(jobs: Sequence[Job], allocations: Iterable[Allocation]) -> Iterator[Violation]:
+    """Yield a violation wherever a job is in two modes at a time."""
+    for group in by_job(jobs, allocations).values():
+        end = -math.inf
+        for a in group:
+            if a.start < end:
+                yield Violation(
+                    kind="overlap", job=a.job, site=a.site, time=a.start,
+                    amount=min(end, a.end) - a.start,
+                    message=f"job '{a.job}' is in two modes at once from {a.start:g}",
+                )  # fmt: skip
+            end = max(end, a.end)
+
+
+def capacity_violations(
+    sites: Sequence[Site], allocations: Iterable[Allocation]
+) -> Iterator[Violation]:
+    """Yield a violation for each interval in which a site is asked for more than it has.
+
+    Between two neighbouring times at which an allocation starts or ends or the capacity steps,
+    both sides are constant, so comparing them there compares them always.
+    """
+    changes: dict[str, list[tuple[float, int]]] = {site.name: [] for site in sites}
+    site_of = {site.name: site for site in sites}
+    for a in allocations:
+        units = a.gpus if site_of[a.site].kind == "cloud" else 1
+        changes[a.site].append((a.start, units))
+        changes[a.site].append((a.end, -units))
+    for site in sites:
+        if not changes[site.name]:
+            continue
+        # An end at t comes before a start at t: intervals are half-open.
+        events = [(time, 1, units) for time, units in changes[site.name]]
+        events += [(time, 0, units) for time, units in site.capacity]
+        events.sort()
+        used, available = 0, site.capacity[0][1]
+        excess_since: float | None = None
+        excess = 0
+        for index, (time, is_use, units) in enumerate(events):
+            if is_use:
+                used += units
+            else:
+                available = units
+            if index + 1 < len(events) and events[index + 1][0] == time:
+                continue
+            if used > available and excess_since is None:
+                excess_since, excess = time, used - available
+            elif used > available:
+                excess = max(excess, used - available)
+            elif excess_since is not None:
+                yield _excess(site, excess_since, time, excess)
+                excess_since = None
+        # After the last event nothing is used any more.
+
+
+def _excess(site: Site, start: float, end: float, units: int) -> Violation:
+    return Violation(
+        kind="capacity", site=site.name, time=start, amount=float(units),
+        message=f"site '{site.name}' lacks up to {units} units from {start:g} to {end:g}",
+    )  # fmt: skip
+
+
+def _one_run_violations(
+    problem: EpochProblem, allocations: Iterable[Allocation]
+) -> Iterator[Violation]:
+    """Yield violations of moldable jobs: one mode, one run, that which runs already if any."""
+    groups = by_job(problem.jobs, allocations)
+    for job in problem.jobs:
+        if job.malleable or not groups[job.id]:
+            continue
+        runs = runs_of(job, groups[job.id], problem.now)
+        if len(runs) > 1:
+            yield Violation(
+                kind="not_malleable", job=job.id, site=runs[1].site, time=runs[1].start,
+                amount=float(len(runs) - 1),
+                message=f"job '{job.id}' is not malleable, yet has {len(runs)} runs",
+            )  # fmt: skip
+        elif job.running is not None and runs[0].kind is not RunKind.CONTINUED:
+            yield Violation(
+                kind="not_malleable", job=job.id, site=runs[0].site, time=runs[0].start, amount=1.0,
+                message=f"job '{job.id}' is not malleable and runs already: it may only go on in "
+                "its mode from now",
+            )  # fmt: skip
+
+
+def _shape_violations(problem: EpochProblem, schedule: Schedule) -> Iterator[Violation]:
+    """Yield what does not fit together in the document as such."""
+    has_plan = schedule.status in (SolveStatus.OPTIMAL, SolveStatus.FEASIBLE)
+    if not has_plan:
+        if schedule.allocations or schedule.outcomes or schedule.objective is not None:
+            yield Violation(
+                kind="status",
+                message=f"status '{schedule.status}' goes with no allocations, no outcomes and a "
+                "null objective",
+            )
+        return
+    if schedule.objective is None:
+        yield Violation(kind="status", message=f"status '{schedule.status}' needs an objective")
+    ids = [outcome.job for outcome in schedule.outcomes]
+    expected = [job.id for job in problem.jobs]
+    if ids != expected:
+        missing = sorted(set(expected) - set(ids))
+        yield Violation(
+            kind="outcomes", job=missing[0] if missing else None,
+            amount=float(len(missing)),
+            message="outcomes must name every job once, in the order of the instance"
+            + (f"; {len(missing)} are missing, '{missing[0]}' first" if missing else ""),
+        )  # fmt: skip
+
+
+def outcome_violations(
+    recomputed: Sequence[Outcome], claimed: Sequence[Outcome]
+) -> Iterator[Violation]:
+    """Yield a violation wherever a claimed outcome differs from the recomputed one."""
+    for true, said in zip(recomputed, claimed, strict=True):
+        if true.met is not said.met:
+            yield Violation(
+                kind="met", job=true.job, time=true.completion,
+                message=f"job '{true.job}' is said to be met = {said.met}, but it is {true.met}",
+            )  # fmt: skip
+        if (true.completion is None) is not (said.completion is None):
+            yield Violation(
+                kind="completion", job=true.job, time=true.completion,
+                message=f"job '{true.job}' is said to complete at {said.completion}, but it does "
+                f"at {true.completion}",
+            )  # fmt: skip
+        elif true.completion is not None and said.completion is not None:
+            difference = abs(true.completion - said.completion)
+            if difference > max(COMPLETION_TOLERANCE_S, REPORT_TOLERANCE * abs(true.completion)):
+                yield Violation(
+                    kind="completion", job=true.job, time=true.completion, amount=difference,
+                    message=f"job '{true.job}' is said to complete at {said.completion}, but it "
+                    f"does at {true.completion}",
+                )  # fmt: skip
+
+
+def _must_meet_violations(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> Iterator[Violation]:
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        if job.must_meet and not outcome.met:
+            late = None
+            if outcome.completion is not None and job.deadline is not None:
+                late = outcome.completion - job.deadline
+            yield Violation(
+                kind="must_meet", job=job.id, time=job.deadline, amount=late,
+                message=f"job '{job.id}' must meet its deadline {job.deadline:g} and does not",
+            )  # fmt: skip
+
+
+def _claim_violations(schedule: Schedule, value: ObjectiveValue) -> Iterator[Violation]:
+    """Yield violations of the reported levels, the bound and the status."""
+    said = schedule.objective
+    assert said is not None
+    for level in ("met_weight", "progress", "leftover", "cost", "reconfigurations"):
+        true_level, said_level = getattr(value, level), getattr(said, level)
+        if said_level is None:
+            continue
+        difference = abs(true_level - said_level)
+        if not difference <= REPORT_TOLERANCE * max(1.0, abs(true_level)):
+            yield Violation(
+                kind="objective", amount=difference,
+                message=f"{level} is said to be {said_level:g}, but it is {true_level:g}",
+            )  # fmt: skip
+    tolerance = REPORT_TOLERANCE * max(1.0, abs(value.met_weight))
+    if schedule.bound is not None and not schedule.bound >= value.met_weight - tolerance:
+        yield Violation(
+            kind="bound", amount=value.met_weight - schedule.bound,
+            message=f"bound {schedule.bound:g} is below the value {value.met_weight:g} reached",
+        )  # fmt: skip
+    if schedule.status is SolveStatus.OPTIMAL and (
+        schedule.bound is None or schedule.bound > value.met_weight + tolerance
+    ):
+        yield Violation(
+            kind="status",
+            message=f"status 'optimal' needs a bound equal to the value {value.met_weight:g}, "
+            f"not {schedule.bound}",
+        )

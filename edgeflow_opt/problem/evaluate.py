@@ -1,0 +1,89 @@
+"""What a set of allocations is worth: outcomes of the jobs and levels of the objective."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from edgeflow_opt.problem.data import Allocation, ObjectiveValue, Outcome
+from edgeflow_opt.problem.runs import completion_of, credit_by, runs_of
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem.data import EpochProblem, Job
+    from edgeflow_opt.problem.runs import Run
+
+
+def by_job(jobs: Sequence[Job], allocations: Iterable[Allocation]) -> dict[str, list[Allocation]]:
+    """Return the allocations of each job, sorted by start; unknown ids are left out."""
+    groups: dict[str, list[Allocation]] = {job.id: [] for job in jobs}
+    for allocation in allocations:
+        if allocation.job in groups:
+            groups[allocation.job].append(allocation)
+    for group in groups.values():
+        group.sort(key=lambda a: a.start)
+    return groups
+
+
+def outcome_of(job: Job, runs: Sequence[Run]) -> Outcome:
+    """Return what becomes of `job`: met if its credit by the deadline reaches what is required.
+
+    A job is met iff credit(deadline) >= work (1 - 1e-6); the completion is then capped at the
+    deadline, so that rounding of the division cannot contradict the credit.
+    """
+    completion = completion_of(runs, job.required)
+    if job.deadline is None:
+        return Outcome(job=job.id, met=None, completion=completion)
+    met = completion is not None and (
+        completion <= job.deadline or credit_by(runs, job.deadline) >= job.required
+    )
+    if met and completion is not None:
+        completion = min(completion, job.deadline)
+    return Outcome(job=job.id, met=met, completion=completion)
+
+
+def evaluate(
+    problem: EpochProblem, allocations: Iterable[Allocation]
+) -> tuple[ObjectiveValue, tuple[Outcome, ...]]:
+    """Return the levels of the objective and the outcomes of the jobs under `allocations`.
+
+    Parameters
+    ----------
+    problem
+        The instance.
+    allocations
+        Disjoint per job and in modes of the jobs; nothing else is checked here.
+
+    Returns
+    -------
+    value
+        See :class:`~edgeflow_opt.problem.data.ObjectiveValue`.
+    outcomes
+        One per job, in the order of the instance.
+    """
+    groups = by_job(problem.jobs, allocations)
+    price = {site.name: site.price for site in problem.sites}
+    horizon = problem.grid.end
+    met_weight = progress = leftover = cost = 0.0
+    reconfigurations = 0
+    outcomes = []
+    for job in problem.jobs:
+        runs = runs_of(job, groups[job.id], problem.now)
+        outcome = outcome_of(job, runs)
+        outcomes.append(outcome)
+        if outcome.met:
+            met_weight += job.weight
+        else:
+            if job.deadline is not None:
+                progress += job.weight * min(1.0, credit_by(runs, job.deadline) / job.work)
+            leftover += job.weight * min(1.0, credit_by(runs, horizon) / job.work)
+        for run in runs:
+            cost += run.gpus * (run.end - run.start) * price[run.site]
+            reconfigurations += run.kind.reconfiguration
+    value = ObjectiveValue(
+        met_weight=met_weight,
+        progress=progress,
+        leftover=leftover,
+        cost=cost,
+        reconfigurations=reconfigurations,
+    )
+    return value, tuple(outcomes)

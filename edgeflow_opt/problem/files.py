@@ -1,0 +1,77 @@
+"""Reading and writing files: clear errors in, whole files or none out."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+import zlib
+from pathlib import Path
+
+from edgeflow_opt.errors import Fault, InputError, UsageError
+
+#: Larger inputs are refused before they are read into memory.
+MAX_BYTES = 1 << 30
+
+
+def read_bytes(path: str | Path, error: type[InputError]) -> bytes:
+    """Return the content of a file, decompressed where its name ends in ``.gz``.
+
+    Raises
+    ------
+    InputError
+        Of the given class, if the file is missing, unreadable, larger than 1 GiB, or its
+        compression is damaged.
+    """
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise error((Fault("file", "", "is a folder", remedy="name a file"),), str(path))
+        with path.open("rb") as plain:
+            if path.suffix == ".gz":
+                with gzip.open(plain) as packed:
+                    data = packed.read(MAX_BYTES + 1)
+            else:
+                data = plain.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        fault = Fault("file", "", "does not exist", remedy="check the path")
+        raise error((fault,), str(path)) from None
+    except (OSError, EOFError, zlib.error, ValueError) as problem:
+        fault = Fault("file", "", f"cannot be read ({problem})")
+        raise error((fault,), str(path)) from None
+    if len(data) > MAX_BYTES:
+        raise error((Fault("file", "", "is larger than 1 GiB"),), str(path))
+    return data
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file whole or not at all: to a temporary file beside it, then rename.
+
+    Raises
+    ------
+    UsageError
+        If the place cannot be written to.
+    """
+    path = Path(path)
+    temporary = ""
+    try:
+        if path.exists() and not path.is_file():
+            # A device or a pipe (/dev/stdout) cannot be replaced by a rename.
+            path.write_text(text, encoding="utf-8")
+            return
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+        temporary = ""
+    except OSError as problem:
+        raise UsageError(
+            f"output '{path}': cannot be written ({problem.strerror or problem}); "
+            "name a file in a folder that exists and may be written to"
+        ) from None
+    finally:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)

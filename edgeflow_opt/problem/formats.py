@@ -1,0 +1,392 @@
+"""The two file formats: ``edgeflow-epoch/1`` (instance) and ``edgeflow-schedule/1`` (schedule).
+
+The wire structures below are the formats: JSON Schema is made from them, unknown keys are refused,
+and what they say is turned into the data classes of :mod:`edgeflow_opt.problem.data`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from edgeflow_opt.errors import InstanceError, ScheduleError
+from edgeflow_opt.problem.data import (
+    Allocation,
+    EpochProblem,
+    Grid,
+    Job,
+    Limit,
+    Mode,
+    Objective,
+    ObjectiveValue,
+    Outcome,
+    Running,
+    Schedule,
+    Site,
+    SolveStatus,
+    Weights,
+)
+from edgeflow_opt.problem.files import read_bytes, write_text
+from edgeflow_opt.problem.parsing import convert_document, parse_json
+
+EPOCH_FORMAT = "edgeflow-epoch/1"
+SCHEDULE_FORMAT = "edgeflow-schedule/1"
+
+_Positive = Annotated[float, Meta(gt=0, le=1e15)]
+_NonNegative = Annotated[float, Meta(ge=0, le=1e15)]
+_Time = Annotated[float, Meta(ge=-1e15, le=1e15, description="seconds on one clock")]
+_Count = Annotated[int, Meta(ge=1, le=10**15)]
+_Units = Annotated[int, Meta(ge=0, le=10**15)]
+_Name = Annotated[str, Meta(min_length=1)]
+
+
+class _Wire(Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """Base of the wire structures: no unknown keys."""
+
+
+class WireMode(_Wire):
+    """A way to run a job."""
+
+    site: _Name
+    gpus: _Count
+    rate: Annotated[_Positive, Meta(description="iterations per second")]
+
+
+class WireRunning(_Wire):
+    """The mode in which a job runs at now."""
+
+    site: _Name
+    gpus: _Count
+    loss_left_s: _NonNegative = 0.0
+
+
+class WireJob(_Wire):
+    """A job."""
+
+    id: _Name
+    deadline: Annotated[_Time | None, Meta(description="null = best effort")]
+    work: Annotated[_Positive, Meta(description="iterations left")]
+    modes: Annotated[tuple[WireMode, ...], Meta(min_length=1)]
+    arrival: _Time | UnsetType = UNSET
+    weight: _NonNegative = 1.0
+    memory_gib: _NonNegative = 0.0
+    running: WireRunning | None = None
+    last_site: _Name | None = None
+    restart_s: _NonNegative = 0.0
+    migration_s: _NonNegative = 0.0
+    must_meet: bool = False
+    malleable: bool = True
+
+
+class WireSite(_Wire):
+    """A pool of units."""
+
+    name: _Name
+    kind: Literal["cloud", "edge"]
+    capacity: Annotated[
+        tuple[tuple[_Time, _Units], ...],
+        Meta(min_length=1, description="steps [from time, units], each lasting until the next"),
+    ]
+    gpu_type: str = ""
+    gpus_per_node: _Count | None = None
+    memory_gib: Annotated[_NonNegative | None, Meta(description="of one unit")] = None
+    price: Annotated[_NonNegative, Meta(description="of one GPU for one second")] = 1.0
+
+
+class WireWeights(_Wire):
+    """Weights of the levels in a weighted sum."""
+
+    met: _NonNegative = 0.0
+    progress: _NonNegative = 0.0
+    leftover: _NonNegative = 0.0
+    cost: _NonNegative = 0.0
+    reconfigurations: _NonNegative = 0.0
+
+
+class WireObjective(_Wire):
+    """What is wanted."""
+
+    mode: Literal["lexicographic", "weighted"] = "lexicographic"
+    weights: WireWeights | None = None
+
+
+class WireEpoch(_Wire):
+    """An instance."""
+
+    format: Literal["edgeflow-epoch/1"]
+    now: _Time
+    grid: Annotated[
+        tuple[_Time, ...], Meta(min_length=2, description="slot boundaries, rising, from now")
+    ]
+    sites: Annotated[tuple[WireSite, ...], Meta(min_length=1)]
+    jobs: tuple[WireJob, ...]
+    objective: WireObjective = msgspec.field(default_factory=WireObjective)
+
+
+class WireObjectiveValue(_Wire, omit_defaults=False):
+    """The levels reached."""
+
+    met_weight: float
+    progress: float
+    cost: float
+    reconfigurations: int
+    leftover: float | None = None
+
+
+class WireAllocation(_Wire):
+    """A job holds a mode during [start, end)."""
+
+    job: str
+    start: float
+    end: float
+    site: str
+    gpus: int
+
+
+class WireOutcome(_Wire, omit_defaults=False):
+    """What becomes of a job."""
+
+    job: str
+    met: bool | None
+    completion: float | None
+
+
+class WireSchedule(_Wire, omit_defaults=False):
+    """A schedule."""
+
+    format: Literal["edgeflow-schedule/1"]
+    solver: str
+    status: Literal["optimal", "feasible", "infeasible", "no_solution", "error"]
+    limit: Literal["time", "iterations", "memory", "interrupted"] | None
+    objective: WireObjectiveValue | None
+    bound: float | None
+    seconds: float
+    allocations: tuple[WireAllocation, ...]
+    outcomes: tuple[WireOutcome, ...]
+
+
+def problem_from_dict(document: Any, source: str = "") -> EpochProblem:
+    """Return the instance that a parsed JSON document describes.
+
+    Raises
+    ------
+    InstanceError
+        With every fault of the document.
+    """
+    wire = convert_document(document, WireEpoch, EPOCH_FORMAT, source, InstanceError)
+    try:
+        grid = Grid(wire.grid)
+        if wire.grid[0] != wire.now:
+            from edgeflow_opt.errors import Fault
+
+            fault = Fault(
+                "instance", "now", f"must equal the first boundary of the grid, {wire.grid[0]!r}",
+                repr(wire.now), "start the grid at now",
+            )  # fmt: skip
+            raise InstanceError((fault,))
+        weights = wire.objective.weights
+        return EpochProblem(
+            grid=grid,
+            sites=tuple(_site(site) for site in wire.sites),
+            jobs=tuple(_job(job) for job in wire.jobs),
+            objective=Objective(
+                mode=wire.objective.mode,
+                weights=None if weights is None else Weights(**msgspec.structs.asdict(weights)),
+            ),
+        )
+    except InstanceError as error:
+        raise InstanceError(error.faults, source) from None
+
+
+def _site(wire: WireSite) -> Site:
+    return Site(
+        name=wire.name,
+        kind=wire.kind,
+        capacity=wire.capacity,
+        gpu_type=wire.gpu_type,
+        gpus_per_node=wire.gpus_per_node,
+        memory_gib=wire.memory_gib,
+        price=wire.price,
+    )
+
+
+def _job(wire: WireJob) -> Job:
+    running = wire.running
+    return Job(
+        id=wire.id,
+        deadline=wire.deadline,
+        work=wire.work,
+        modes=tuple(Mode(site=m.site, gpus=m.gpus, rate=m.rate) for m in wire.modes),
+        arrival=None if wire.arrival is UNSET else wire.arrival,
+        weight=wire.weight,
+        memory_gib=wire.memory_gib,
+        running=None
+        if running is None
+        else Running(site=running.site, gpus=running.gpus, loss_left_s=running.loss_left_s),
+        last_site=wire.last_site,
+        restart_s=wire.restart_s,
+        migration_s=wire.migration_s,
+        must_meet=wire.must_meet,
+        malleable=wire.malleable,
+    )
+
+
+def problem_to_dict(problem: EpochProblem) -> dict[str, Any]:
+    """Return `problem` as a JSON-ready document; defaults are left out."""
+    weights = problem.objective.weights
+    wire = WireEpoch(
+        format="edgeflow-epoch/1",
+        now=problem.now,
+        grid=problem.grid.boundaries,
+        sites=tuple(
+            WireSite(**{name: getattr(site, name) for name in WireSite.__struct_fields__})
+            for site in problem.sites
+        ),
+        jobs=tuple(_wire_job(job) for job in problem.jobs),
+        objective=WireObjective(
+            mode=problem.objective.mode,
+            weights=None
+            if weights is None
+            else WireWeights(**{n: getattr(weights, n) for n in WireWeights.__struct_fields__}),
+        ),
+    )
+    document: dict[str, Any] = msgspec.to_builtins(wire)
+    return document
+
+
+def _wire_job(job: Job) -> WireJob:
+    running = job.running
+    return WireJob(
+        id=job.id,
+        deadline=job.deadline,
+        work=job.work,
+        modes=tuple(WireMode(site=m.site, gpus=m.gpus, rate=m.rate) for m in job.modes),
+        arrival=UNSET if job.arrival is None else job.arrival,
+        weight=job.weight,
+        memory_gib=job.memory_gib,
+        running=None
+        if running is None
+        else WireRunning(site=running.site, gpus=running.gpus, loss_left_s=running.loss_left_s),
+        last_site=job.last_site,
+        restart_s=job.restart_s,
+        migration_s=job.migration_s,
+        must_meet=job.must_meet,
+        malleable=job.malleable,
+    )
+
+
+def schedule_from_dict(document: Any, source: str = "") -> Schedule:
+    """Return the schedule that a parsed JSON document describes.
+
+    Nothing is checked beyond the format; that is what
+    :func:`~edgeflow_opt.problem.check.check` is for.
+
+    Raises
+    ------
+    ScheduleError
+        With every fault of the document.
+    """
+    wire = convert_document(document, WireSchedule, SCHEDULE_FORMAT, source, ScheduleError)
+    value = wire.objective
+    return Schedule(
+        solver=wire.solver,
+        status=SolveStatus(wire.status),
+        limit=None if wire.limit is None else Limit(wire.limit),
+        objective=None if value is None else ObjectiveValue(**msgspec.structs.asdict(value)),
+        bound=wire.bound,
+        seconds=wire.seconds,
+        allocations=tuple(Allocation(**msgspec.structs.asdict(a)) for a in wire.allocations),
+        outcomes=tuple(Outcome(**msgspec.structs.asdict(o)) for o in wire.outcomes),
+    )
+
+
+def schedule_to_dict(schedule: Schedule) -> dict[str, Any]:
+    """Return `schedule` as a JSON-ready document with every key present."""
+    value = schedule.objective
+    return {
+        "format": SCHEDULE_FORMAT,
+        "solver": schedule.solver,
+        "status": str(schedule.status),
+        "limit": None if schedule.limit is None else str(schedule.limit),
+        "objective": None
+        if value is None
+        else {
+            "met_weight": value.met_weight,
+            "progress": value.progress,
+            "leftover": value.leftover,
+            "cost": value.cost,
+            "reconfigurations": value.reconfigurations,
+        },
+        "bound": schedule.bound,
+        "seconds": schedule.seconds,
+        "allocations": [
+            {"job": a.job, "start": a.start, "end": a.end, "site": a.site, "gpus": a.gpus}
+            for a in schedule.allocations
+        ],
+        "outcomes": [
+            {"job": o.job, "met": o.met, "completion": o.completion} for o in schedule.outcomes
+        ],
+    }
+
+
+def dumps(document: dict[str, Any]) -> str:
+    """Return a JSON-ready document as text: one object of a list a line, as people diff it."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
+
+
+def read_problem(path: str | Path) -> EpochProblem:
+    """Read an instance from a JSON file (gzip-compressed where the name ends in ``.gz``).
+
+    Raises
+    ------
+    InstanceError
+        If the file is unreadable or breaks the format; every fault is named.
+    """
+    data = read_bytes(path, InstanceError)
+    return problem_from_dict(parse_json(data, str(path), InstanceError), str(path))
+
+
+def write_problem(problem: EpochProblem, path: str | Path) -> None:
+    """Write an instance to a JSON file: whole or not at all."""
+    write_text(path, dumps(problem_to_dict(problem)))
+
+
+def read_schedule(path: str | Path) -> Schedule:
+    """Read a schedule from a JSON file (gzip-compressed where the name ends in ``.gz``).
+
+    Raises
+    ------
+    ScheduleError
+        If the file is unreadable or breaks the format; every fault is named.
+    """
+    data = read_bytes(path, ScheduleError)
+    return schedule_from_dict(parse_json(data, str(path), ScheduleError), str(path))
+
+
+def write_schedule(schedule: Schedule, path: str | Path) -> None:
+    """Write a schedule to a JSON file: whole or not at all."""
+    write_text(path, dumps(schedule_to_dict(schedule)))
+
+
+def json_schema(format_name: str) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of a format, made from the code.
+
+    Parameters
+    ----------
+    format_name
+        ``"edgeflow-epoch/1"`` or ``"edgeflow-schedule/1"``.
+    """
+    wire = {EPOCH_FORMAT: WireEpoch, SCHEDULE_FORMAT: WireSchedule}
+    if format_name not in wire:
+        from edgeflow_opt.errors import UsageError
+
+        raise UsageError(f"format {format_name!r} is not known; known are {sorted(wire)}")
+    schema = msgspec.json.schema(wire[format_name])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": format_name,
+        **schema,
+    }

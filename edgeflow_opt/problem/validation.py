@@ -1,0 +1,246 @@
+"""The rules of an instance, checked all together.
+
+The rules are those of the instance format; each broken one becomes a
+:class:`~edgeflow_opt.errors.Fault` that names object, field, rule, value and way out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from edgeflow_opt.errors import Fault
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem.data import Grid, Job, Objective, Site
+
+_MAX = 1e15
+_SHOWN = 60
+
+
+def shown(value: Any) -> str:
+    """Return `value` as text short enough for an error message."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def faults_of(
+    grid: Grid, sites: Sequence[Site], jobs: Sequence[Job], objective: Objective
+) -> list[Fault]:
+    """Return every fault of an instance given by its parts; an empty list where it is valid."""
+    faults = list(_grid_faults(grid.boundaries))
+    now = grid.boundaries[0] if grid.boundaries and not faults else None
+    for site in sites:
+        faults += _site_faults(site, now)
+    faults += _duplicates("site", [site.name for site in sites])
+    if not sites:
+        faults.append(Fault("instance", "sites", "at least one site is needed"))
+    by_name = {site.name: site for site in sites}
+    for job in jobs:
+        faults += _job_faults(job, by_name, now)
+    faults += _duplicates("job", [job.id for job in jobs])
+    faults += _objective_faults(objective)
+    return faults
+
+
+def _number(
+    owner: str,
+    field: str,
+    value: Any,
+    *,
+    positive: bool = False,
+    nonnegative: bool = False,
+    whole: bool = False,
+) -> Iterator[Fault]:
+    """Yield the fault of a number, if it has one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        yield Fault(owner, field, "must be a number", shown(value))
+    elif not math.isfinite(value):
+        yield Fault(owner, field, "must be a finite number", shown(value))
+    elif abs(value) > _MAX:
+        yield Fault(
+            owner, field, "magnitude must be at most 1e15", shown(value), "choose a larger unit"
+        )
+    elif whole and value != int(value):
+        yield Fault(owner, field, "must be a whole number", shown(value))
+    elif positive and not value > 0:
+        yield Fault(owner, field, "must be above 0", shown(value))
+    elif nonnegative and not value >= 0:
+        yield Fault(owner, field, "must be at least 0", shown(value))
+
+
+def _name(owner: str, field: str, value: Any) -> Iterator[Fault]:
+    if not isinstance(value, str) or not value:
+        yield Fault(owner, field, "must be a text that is not empty", shown(value))
+
+
+def _duplicates(what: str, names: Iterable[str]) -> Iterator[Fault]:
+    seen: dict[str, int] = {}
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+    for name, count in seen.items():
+        if count > 1:
+            field = "id" if what == "job" else "name"
+            yield Fault(
+                f"{what} {shown(name)}", field, f"must be unique, is used {count} times",
+                remedy="rename all but one",
+            )  # fmt: skip
+
+
+def _grid_faults(boundaries: Sequence[float]) -> Iterator[Fault]:
+    owner = "instance"
+    if len(boundaries) < 2:
+        yield Fault(
+            owner, "grid", "needs at least two boundaries", shown(list(boundaries)),
+            "give now and the end of at least one slot",
+        )  # fmt: skip
+        return
+    bad = [f for index, t in enumerate(boundaries) for f in _number(owner, f"grid[{index}]", t)]
+    yield from bad
+    if bad:
+        return
+    for index, (left, right) in enumerate(itertools.pairwise(boundaries)):
+        if not left < right:
+            yield Fault(
+                owner, f"grid[{index + 1}]", f"must be above grid[{index}] = {left!r}",
+                shown(right), "sort the boundaries and drop equal ones",
+            )  # fmt: skip
+
+
+def _site_faults(site: Site, now: float | None) -> Iterator[Fault]:
+    owner = f"site {shown(site.name)}"
+    yield from _name(owner, "name", site.name)
+    if site.kind not in ("cloud", "edge"):
+        yield Fault(owner, "kind", "must be 'cloud' or 'edge'", shown(site.kind))
+    if site.gpus_per_node is not None:
+        yield from _number(owner, "gpus_per_node", site.gpus_per_node, positive=True, whole=True)
+    if site.memory_gib is not None:
+        yield from _number(owner, "memory_gib", site.memory_gib, nonnegative=True)
+    yield from _number(owner, "price", site.price, nonnegative=True)
+    if not site.capacity:
+        yield Fault(owner, "capacity", "needs at least one step [time, units]")
+        return
+    bad: list[Fault] = []
+    for index, (time, units) in enumerate(site.capacity):
+        bad += _number(owner, f"capacity[{index}][0]", time)
+        bad += _number(owner, f"capacity[{index}][1]", units, nonnegative=True, whole=True)
+    yield from bad
+    if bad:
+        return
+    times = [time for time, _ in site.capacity]
+    if now is not None and times[0] > now:
+        yield Fault(
+            owner, "capacity[0][0]", f"must be at or before now = {now!r}", shown(times[0]),
+            "say how many units there are from now on",
+        )  # fmt: skip
+    for index, (left, right) in enumerate(itertools.pairwise(times)):
+        if not left < right:
+            yield Fault(
+                owner, f"capacity[{index + 1}][0]", f"must be above the step before it, {left!r}",
+                shown(right), "sort the steps and drop repeated times",
+            )  # fmt: skip
+
+
+def _job_faults(job: Job, sites: dict[str, Site], now: float | None) -> Iterator[Fault]:
+    owner = f"job {shown(job.id)}"
+    yield from _name(owner, "id", job.id)
+    deadline_ok = arrival_ok = True
+    if job.deadline is not None:
+        bad = list(_number(owner, "deadline", job.deadline))
+        deadline_ok = not bad
+        yield from bad
+    elif job.must_meet:
+        yield Fault(
+            owner, "must_meet", "needs a deadline", "deadline null",
+            "give a deadline or drop must_meet",
+        )  # fmt: skip
+    if job.arrival is not None:
+        bad = list(_number(owner, "arrival", job.arrival))
+        arrival_ok = not bad
+        yield from bad
+        if deadline_ok and arrival_ok and job.deadline is not None and job.arrival > job.deadline:
+            yield Fault(
+                owner, "arrival", f"must not be after the deadline {job.deadline!r}",
+                shown(job.arrival), "times are absolute, on the clock of now",
+            )  # fmt: skip
+    yield from _number(owner, "work", job.work, positive=True)
+    yield from _number(owner, "weight", job.weight, nonnegative=True)
+    yield from _number(owner, "memory_gib", job.memory_gib, nonnegative=True)
+    yield from _number(owner, "restart_s", job.restart_s, nonnegative=True)
+    yield from _number(owner, "migration_s", job.migration_s, nonnegative=True)
+    yield from _mode_faults(owner, job, sites)
+    yield from _history_faults(owner, job, sites, now if arrival_ok else None)
+
+
+def _mode_faults(owner: str, job: Job, sites: dict[str, Site]) -> Iterator[Fault]:
+    if not job.modes:
+        yield Fault(owner, "modes", "needs at least one mode")
+    seen: set[tuple[str, Any]] = set()
+    for index, mode in enumerate(job.modes):
+        where = f"modes[{index}]"
+        yield from _number(owner, f"{where}.gpus", mode.gpus, positive=True, whole=True)
+        yield from _number(owner, f"{where}.rate", mode.rate, positive=True)
+        if mode.site not in sites:
+            yield Fault(
+                owner, f"{where}.site", "must name a site of the instance", shown(mode.site),
+                f"sites are {shown(list(sites))}",
+            )  # fmt: skip
+        if (mode.site, mode.gpus) in seen:
+            yield Fault(
+                owner, where, "each (site, gpus) may stand once only",
+                f"({mode.site}, {mode.gpus}) again", "drop one of the two",
+            )  # fmt: skip
+        seen.add((mode.site, mode.gpus))
+
+
+def _history_faults(
+    owner: str, job: Job, sites: dict[str, Site], now: float | None
+) -> Iterator[Fault]:
+    """Yield faults of `running` and `last_site`: what the job did before now."""
+    if job.last_site is not None and job.last_site not in sites:
+        yield Fault(
+            owner, "last_site", "must name a site of the instance", shown(job.last_site),
+            f"sites are {shown(list(sites))}",
+        )  # fmt: skip
+    running = job.running
+    if running is None:
+        return
+    yield from _number(owner, "running.loss_left_s", running.loss_left_s, nonnegative=True)
+    if job.mode(running.site, running.gpus) is None:
+        yield Fault(
+            owner, "running", "must be one of the job's modes (site and gpus)",
+            f"({running.site}, {running.gpus})", "add that mode, or set running to null",
+        )  # fmt: skip
+    if job.last_site is not None and job.last_site != running.site:
+        yield Fault(
+            owner, "last_site", f"must equal the site of running, {shown(running.site)}",
+            shown(job.last_site), "leave last_site out for a running job",
+        )  # fmt: skip
+    if now is not None and job.arrival is not None and job.arrival > now:
+        yield Fault(
+            owner, "running", f"a job that arrives after now = {now!r} cannot be running",
+            f"arrival {job.arrival!r}", "set running to null or correct the arrival",
+        )  # fmt: skip
+
+
+def _objective_faults(objective: Objective) -> Iterator[Fault]:
+    owner = "objective"
+    if objective.mode not in ("lexicographic", "weighted"):
+        yield Fault(owner, "mode", "must be 'lexicographic' or 'weighted'", shown(objective.mode))
+        return
+    if objective.mode == "lexicographic" and objective.weights is not None:
+        yield Fault(
+            owner, "weights", "go with mode 'weighted' only", remedy="set mode or drop weights"
+        )
+    if objective.mode == "weighted":
+        if objective.weights is None:
+            yield Fault(
+                owner, "weights", "mode 'weighted' needs weights",
+                remedy='give for example {"met": 1, "cost": 1e-6}',
+            )  # fmt: skip
+            return
+        for name in ("met", "progress", "leftover", "cost", "reconfigurations"):
+            yield from _number(owner, f"weights.{name}", getattr(objective.weights, name),
+                               nonnegative=True)  # fmt: skip
