@@ -10,5 +10,6 @@ from edgeflow_opt.errors import EdgeflowError as EdgeflowError
 from edgeflow_opt.problem import Allocation as Allocation
 from edgeflow_opt.problem import EpochProblem as EpochProblem
 from edgeflow_opt.problem import check as check
+from edgeflow_opt.solvers import solve as solve
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())

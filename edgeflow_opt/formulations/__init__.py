@@ -1,0 +1,1 @@
+"""The mathematics: from a problem to sparse rows and columns, neutral to solvers."""

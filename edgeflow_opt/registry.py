@@ -1,0 +1,81 @@
+"""Registries of things known by name: built in, or brought by other packages as entry points.
+
+A built-in entry is one line ``name: "module:object"``; nothing is imported before it is asked for,
+and a broken plug-in never breaks the import of the package or the use of another one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import logging
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+from edgeflow_opt.errors import UsageError
+
+logger = logging.getLogger(__name__)
+
+
+class Registry:
+    """Objects by name.
+
+    Parameters
+    ----------
+    what
+        What the objects are, for messages: ``"solver"``, ``"policy"``.
+    group
+        Group of entry points in which other packages bring theirs.
+    built_in
+        ``name: "module:object"``.
+    """
+
+    def __init__(self, what: str, group: str, built_in: Mapping[str, str]) -> None:
+        self._what = what
+        self._group = group
+        self._built_in = dict(built_in)
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names: the built-in ones in their order, then those of plug-ins, sorted."""
+        return (*self._built_in, *sorted(self._plug_ins()))
+
+    def get(self, name: str) -> Any:
+        """Return the object called `name`.
+
+        Raises
+        ------
+        UsageError
+            If there is none of that name, or its plug-in cannot be loaded.
+        """
+        if name in self._built_in:
+            module, _, attribute = self._built_in[name].partition(":")
+            return getattr(importlib.import_module(module), attribute)
+        plug_in = self._plug_ins().get(name)
+        if plug_in is None:
+            close = difflib.get_close_matches(name, self.names(), n=1)
+            hint = f"did you mean '{close[0]}'? " if close else ""
+            raise UsageError(
+                f"{self._what} {name!r} is not known; {hint}known are {', '.join(self.names())}"
+            )
+        try:
+            return plug_in.load()
+        except Exception as problem:
+            raise UsageError(
+                f"{self._what} {name!r} of plug-in '{plug_in.value}' cannot be loaded "
+                f"({type(problem).__name__}: {problem}); repair or remove that package"
+            ) from problem
+
+    def _plug_ins(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for point in entry_points(group=self._group):
+            if point.name in self._built_in or point.name in found:
+                logger.warning(
+                    "%s '%s' of '%s' is ignored: the name is taken",
+                    self._what,
+                    point.name,
+                    point.value,
+                )
+                continue
+            found[point.name] = point
+        return found

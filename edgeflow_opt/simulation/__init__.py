@@ -1,0 +1,1 @@
+"""Events, the clock, and metrics: whole traces under online policies."""

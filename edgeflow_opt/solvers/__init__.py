@@ -1,0 +1,12 @@
+"""How it is solved: a registry of solvers, and one front door that checks what they return."""
+
+from edgeflow_opt.solvers.base import Capabilities as Capabilities
+from edgeflow_opt.solvers.base import Draft as Draft
+from edgeflow_opt.solvers.base import LevelReport as LevelReport
+from edgeflow_opt.solvers.base import Progress as Progress
+from edgeflow_opt.solvers.base import SolveOptions as SolveOptions
+from edgeflow_opt.solvers.base import Solver as Solver
+from edgeflow_opt.solvers.base import SolveResult as SolveResult
+from edgeflow_opt.solvers.control import SolveControl as SolveControl
+from edgeflow_opt.solvers.front import SOLVERS as SOLVERS
+from edgeflow_opt.solvers.front import solve as solve

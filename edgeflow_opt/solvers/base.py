@@ -1,0 +1,262 @@
+"""What every solver takes and gives: options, capabilities, progress, result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem import EpochProblem, Limit, ObjectiveValue, Schedule, SolveStatus
+    from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
+    from edgeflow_opt.solvers.control import SolveControl
+
+#: Time limit of a solve where none is given, seconds.
+DEFAULT_TIME_LIMIT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One improvement while a solver runs.
+
+    Parameters
+    ----------
+    seconds
+        Since the solve began.
+    value
+        Best weighted number of jobs met so far; None = no schedule yet.
+    bound
+        Best proven bound on level 1 so far; None = none yet.
+    source
+        Which part of which solver found it.
+    """
+
+    seconds: float
+    value: float | None
+    bound: float | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveOptions:
+    """What can be asked of every solver.
+
+    Parameters
+    ----------
+    time_limit_s
+        Wall seconds for the whole solve, model building included; above 0. None = no limit.
+    seed
+        Seed of everything random, at least 0.
+    workers
+        Threads that a solver may use, at least 1.
+    deterministic
+        Same input, options and seed give the same schedule, at the price of speed: one worker and
+        a limit on deterministic work instead of (and beside) wall time.
+    levels
+        How many levels of the objective are optimised: 1 = met weight only, 5 = all (met,
+        progress, leftover, cost, reconfigurations).
+    warm_start
+        A schedule of the same instance to begin from; None = the greedy's own.
+    params
+        Further parameters of the solver named, by its own names; unknown ones are refused.
+    on_progress
+        Called with every improvement, in the thread that solves; must be quick.
+    """
+
+    time_limit_s: float | None = DEFAULT_TIME_LIMIT_S
+    seed: int = 0
+    workers: int = 1
+    deterministic: bool = False
+    levels: int = 5
+    warm_start: Schedule | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    on_progress: Callable[[Progress], None] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a solver can do; what it cannot, it refuses before it starts.
+
+    Parameters
+    ----------
+    summary
+        One line for people.
+    exact
+        Whether it can prove optimality; a heuristic reports no bound.
+    features
+        The features of instances that it honours, of :data:`FEATURES`.
+    requires
+        The modules that must be importable.
+    params
+        Names and meanings of its own parameters (``SolveOptions.params``).
+    """
+
+    summary: str
+    exact: bool
+    features: frozenset[str]
+    requires: tuple[str, ...] = ()
+    params: Mapping[str, str] = field(default_factory=dict)
+
+
+#: Features of an instance that a solver may lack.
+FEATURES: Mapping[str, str] = {
+    "losses": "restart and migration losses",
+    "must_meet": "deadlines that must be met",
+    "moldable": "jobs that are not malleable",
+    "best_effort": "jobs without a deadline",
+    "weighted": "the weighted-sum objective",
+}
+
+
+def features_of(problem: EpochProblem) -> dict[str, str]:
+    """Return the features that `problem` needs, each with an object that needs it, in words."""
+    found: dict[str, str] = {}
+    for job in problem.jobs:
+        running_loss = job.running is not None and job.running.loss_left_s > 0
+        if job.restart_s > 0 or job.migration_s > 0 or running_loss:
+            found.setdefault("losses", f"job '{job.id}'")
+        if job.must_meet:
+            found.setdefault("must_meet", f"job '{job.id}'")
+        if not job.malleable:
+            found.setdefault("moldable", f"job '{job.id}'")
+        if job.deadline is None:
+            found.setdefault("best_effort", f"job '{job.id}'")
+    if problem.objective.mode == "weighted":
+        found["weighted"] = "the objective"
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelReport:
+    """How far one level of the objective was taken.
+
+    Parameters
+    ----------
+    level
+        met, progress, leftover, cost, reconfigurations, or weighted.
+    value
+        Value reached by the schedule.
+    bound
+        Proven bound on it, given the levels before; None = none known.
+    optimal
+        Whether it is proven best, given the values of the levels before.
+    """
+
+    level: str
+    value: float
+    bound: float | None
+    optimal: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SolveResult:
+    """A checked schedule with everything that the solver knows about it.
+
+    Parameters
+    ----------
+    schedule
+        The schedule document: solver, status, limit, objective, bound, allocations, outcomes. It
+        has passed the independent checker.
+    levels
+        Reports of the levels that were optimised, in their order.
+    statistics
+        Numbers for people and benchmarks: ``build_s``, ``solve_s``, ``num_rows``,
+        ``num_columns`` and more, by solver.
+    trace
+        Improvements in their order, the last one as good as the result.
+    options
+        The options in effect.
+    versions
+        Versions of the package and the libraries that took part.
+    """
+
+    schedule: Schedule
+    levels: tuple[LevelReport, ...] = ()
+    statistics: Mapping[str, Any] = field(default_factory=dict)
+    trace: tuple[Progress, ...] = ()
+    options: SolveOptions = field(default_factory=SolveOptions)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def status(self) -> SolveStatus:
+        """Status of the schedule."""
+        return self.schedule.status
+
+    @property
+    def limit(self) -> Limit | None:
+        """The limit that stopped the solver; None = none."""
+        return self.schedule.limit
+
+    @property
+    def value(self) -> float | None:
+        """Weighted number of jobs met; None without a plan."""
+        objective = self.schedule.objective
+        return None if objective is None else objective.met_weight
+
+    @property
+    def objective(self) -> ObjectiveValue | None:
+        """All levels reached; None without a plan."""
+        return self.schedule.objective
+
+    @property
+    def bound(self) -> float | None:
+        """Proven bound on level 1; None from a heuristic."""
+        return self.schedule.bound
+
+    @property
+    def gap(self) -> float | None:
+        """Relative gap of level 1; see :attr:`edgeflow_opt.problem.Schedule.gap`."""
+        return self.schedule.gap
+
+
+class Solver(Protocol):
+    """What the registry holds: a name, capabilities, and a way to solve.
+
+    A solver proper gets a problem that it supports and a running clock, and returns a draft; the
+    front door :func:`edgeflow_opt.solvers.solve` refuses what is not supported, checks the draft,
+    and measures.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in the registry."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the solver can do."""
+        ...
+
+    def solve(
+        self,
+        problem: EpochProblem,
+        arrays: ProblemArrays,
+        options: SolveOptions,
+        control: SolveControl,
+    ) -> Draft:
+        """Solve `problem`, whose flat view is `arrays`, until done or `control` says stop."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """What a solver hands to the front door: its schedule before the checks.
+
+    Parameters
+    ----------
+    status, limit
+        As in the schedule.
+    plan
+        The plan matrix (see :mod:`edgeflow_opt.solvers.plans`); None = no plan.
+    bound
+        Proven bound on level 1; None from a heuristic.
+    levels, statistics
+        As in :class:`SolveResult`.
+    """
+
+    status: SolveStatus
+    limit: Limit | None = None
+    plan: IntArray | None = None
+    bound: float | None = None
+    levels: tuple[LevelReport, ...] = ()
+    statistics: dict[str, Any] = field(default_factory=dict)

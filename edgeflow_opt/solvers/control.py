@@ -1,0 +1,144 @@
+"""The clock of a solve: time limit, cancellation, progress, and interrupts that keep the incumbent.
+
+No signal handler is touched. A native solver runs in a daemon thread while the calling thread waits
+on an event in short steps, so that Ctrl-C reaches Python; it then asks the solver to stop, waits
+for it, and the incumbent is kept.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from edgeflow_opt.problem import Limit
+from edgeflow_opt.solvers.base import Progress
+
+T = TypeVar("T")
+
+#: Seconds between two looks at the clock and at Ctrl-C while a native solver runs.
+_POLL_S = 0.02
+
+
+class SolveControl:
+    """The running clock of one solve.
+
+    Parameters
+    ----------
+    time_limit_s
+        Wall seconds from now; None = no limit.
+    on_progress
+        Called with every improvement.
+    """
+
+    def __init__(
+        self,
+        time_limit_s: float | None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self._start = time.perf_counter()
+        self._limit_s = time_limit_s
+        self._on_progress = on_progress
+        self._cancelled = threading.Event()
+        self._lock = threading.Lock()
+        self._trace: list[Progress] = []
+        self.value: float | None = None
+        """Best value reported so far."""
+        self.bound: float | None = None
+        """Best bound reported so far."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the solve began."""
+        return time.perf_counter() - self._start
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left, at least 0; +inf without a limit."""
+        if self._limit_s is None:
+            return float("inf")
+        return max(0.0, self._limit_s - self.elapsed_s)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the solve was cancelled or interrupted."""
+        return self._cancelled.is_set()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the solver must come to an end: time is up, or it was interrupted."""
+        return self.interrupted or self.left_s <= 0.0
+
+    @property
+    def limit(self) -> Limit | None:
+        """The limit that stops the solver now; None = none does."""
+        if self.interrupted:
+            return Limit.INTERRUPTED
+        return Limit.TIME if self.left_s <= 0.0 else None
+
+    @property
+    def trace(self) -> tuple[Progress, ...]:
+        """Improvements so far."""
+        with self._lock:
+            return tuple(self._trace)
+
+    def cancel(self) -> None:
+        """Ask the solver to come to an end soon; safe from any thread."""
+        self._cancelled.set()
+
+    def report(self, source: str, value: float | None = None, bound: float | None = None) -> None:
+        """Take note of a value of a checked schedule, or of a proven bound; keep improvements."""
+        with self._lock:
+            better = False
+            if value is not None and (self.value is None or value > self.value + 1e-9):
+                self.value, better = value, True
+            if bound is not None and (self.bound is None or bound < self.bound - 1e-9):
+                self.bound, better = bound, True
+            if not better:
+                return
+            point = Progress(self.elapsed_s, self.value, self.bound, source)
+            self._trace.append(point)
+        if self._on_progress is not None:
+            self._on_progress(point)
+
+    def run(self, work: Callable[[], T], stop: Callable[[], None]) -> T:
+        """Run `work` in a daemon thread; on Ctrl-C or :meth:`cancel` call `stop` and wait for it.
+
+        Parameters
+        ----------
+        work
+            The native solve; it must come to an end soon after `stop` was called.
+        stop
+            Asks the native solver to stop; called repeatedly, since such requests are lost when
+            they come before the search has begun.
+
+        Raises
+        ------
+        Exception
+            Whatever `work` raises.
+        """
+        done = threading.Event()
+        box: list[T] = []
+        failure: list[BaseException] = []
+
+        def body() -> None:
+            try:
+                box.append(work())
+            except BaseException as problem:
+                failure.append(problem)
+            finally:
+                done.set()
+
+        threading.Thread(target=body, daemon=True, name="edgeflow-solve").start()
+        while True:
+            try:
+                if done.wait(_POLL_S):
+                    break
+                if self.interrupted:
+                    stop()
+            except KeyboardInterrupt:
+                self.cancel()
+        if failure:
+            raise failure[0]
+        return box[0]

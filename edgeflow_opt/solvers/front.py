@@ -1,0 +1,226 @@
+"""The front door of the solvers: one way in for every solver, one checked result out."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import logging
+import math
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from edgeflow_opt._version import __version__
+from edgeflow_opt.errors import (
+    EdgeflowError,
+    InvalidScheduleError,
+    SolverFaultError,
+    SolverUnavailableError,
+    UnsupportedError,
+    UsageError,
+)
+from edgeflow_opt.problem import Limit, Schedule, SolveStatus, check, evaluate
+from edgeflow_opt.problem.arrays import arrays_of
+from edgeflow_opt.registry import Registry
+from edgeflow_opt.solvers.base import Draft, SolveOptions, SolveResult, features_of
+from edgeflow_opt.solvers.control import SolveControl
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem import EpochProblem
+    from edgeflow_opt.solvers.base import Solver
+
+logger = logging.getLogger(__name__)
+
+#: The solvers by name. Adding one is one module and one line here.
+SOLVERS = Registry(
+    "solver",
+    "edgeflow_opt.solvers",
+    {
+        "auto": "edgeflow_opt.solvers.auto:SOLVER",
+        "greedy": "edgeflow_opt.solvers.greedy:SOLVER",
+        "cpsat": "edgeflow_opt.solvers.cpsat:SOLVER",
+        "highs": "edgeflow_opt.solvers.highs:SOLVER",
+    },
+)
+
+
+def solve(
+    problem: EpochProblem,
+    solver: str = "auto",
+    options: SolveOptions | None = None,
+    **changes: Any,
+) -> SolveResult:
+    """Solve an epoch problem and return a schedule that the independent checker has passed.
+
+    Parameters
+    ----------
+    problem
+        The instance.
+    solver
+        Name of a solver; ``edgeflow solvers`` lists them.
+    options
+        What to ask of it; None = the defaults.
+    **changes
+        Changes to single options, e.g. ``time_limit_s=5``.
+
+    Returns
+    -------
+    result
+        Status, limit, schedule, bound, statistics and trace. On Ctrl-C the incumbent, with limit
+        ``interrupted``.
+
+    Raises
+    ------
+    UsageError
+        If the solver or an option is not known or makes no sense.
+    UnsupportedError
+        If the solver does not support a feature of the instance; both are named.
+    SolverUnavailableError
+        If a library that the solver needs is not installed.
+    SolverFaultError
+        If the solver failed, or contradicts the checker.
+    """
+    if solver not in SOLVERS.names() and ":" in solver:
+        # Families such as pulp:CBC are registered under the part before the colon.
+        raise UsageError(f"solver {solver!r} is not known; known are {', '.join(SOLVERS.names())}")
+    options = checked_options(options or SolveOptions(), changes)
+    chosen: Solver = SOLVERS.get(solver)
+    _refuse_what_is_not_supported(chosen, problem, options)
+    if options.warm_start is not None and not check(problem, options.warm_start).valid:
+        raise UsageError(
+            "option warm_start: must be a valid schedule of this instance; check() tells why it is not"
+        )
+    control = SolveControl(options.time_limit_s, options.on_progress)
+    arrays = arrays_of(problem)
+    try:
+        draft = chosen.solve(problem, arrays, options, control)
+    except KeyboardInterrupt:
+        control.cancel()
+        draft = Draft(status=SolveStatus.NO_SOLUTION, limit=Limit.INTERRUPTED)
+    except EdgeflowError:
+        raise
+    except Exception as fault:
+        raise SolverFaultError(
+            f"solver '{solver}' failed with {type(fault).__name__}: {fault}"
+        ) from fault
+    schedule = _schedule_of(problem, arrays, draft, solver, control)
+    statistics = {
+        "num_jobs": arrays.num_jobs,
+        "num_slots": arrays.num_slots,
+        "num_modes": arrays.num_modes,
+        **draft.statistics,
+    }
+    return SolveResult(
+        schedule=schedule,
+        levels=draft.levels,
+        statistics=statistics,
+        trace=control.trace,
+        options=options,
+        versions=versions(chosen.capabilities.requires),
+    )
+
+
+def checked_options(options: SolveOptions, changes: dict[str, Any]) -> SolveOptions:
+    """Return `options` with `changes`, or say which option makes no sense.
+
+    Raises
+    ------
+    UsageError
+        With the name of the option, the rule, the value and the way out.
+    """
+    names = [field.name for field in dataclasses.fields(SolveOptions)]
+    unknown = [name for name in changes if name not in names]
+    if unknown:
+        raise UsageError(f"option {unknown[0]!r} is not known; known are {', '.join(names)}")
+    options = dataclasses.replace(options, **changes)
+    limit = options.time_limit_s
+    if limit is not None and not (_is_number(limit) and math.isfinite(limit) and limit > 0):
+        raise UsageError(
+            f"option time_limit_s: must be a number of seconds above 0 or None, got {limit!r}"
+        )
+    for name, least in (("seed", 0), ("workers", 1), ("levels", 1)):
+        value = getattr(options, name)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UsageError(f"option {name}: must be a whole number >= {least}, got {value!r}")
+    if options.seed >= 2**31:
+        raise UsageError(f"option seed: must be below 2^31, got {options.seed}")
+    return options
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _refuse_what_is_not_supported(
+    solver: Solver, problem: EpochProblem, options: SolveOptions
+) -> None:
+    capabilities = solver.capabilities
+    for module in capabilities.requires:
+        if module not in sys.modules and importlib.util.find_spec(module) is None:
+            raise SolverUnavailableError(
+                f"solver '{solver.name}' needs the module '{module}', which is not installed; "
+                f"install it, or choose another solver"
+            )
+    for feature, owner in features_of(problem).items():
+        if feature not in capabilities.features:
+            from edgeflow_opt.solvers.base import FEATURES
+
+            raise UnsupportedError(
+                solver.name, f"{FEATURES[feature]} (needed by {owner})", "choose another solver"
+            )
+    for name in options.params:
+        if name not in capabilities.params:
+            known = ", ".join(capabilities.params) or "none"
+            raise UsageError(
+                f"parameter {name!r} is not one of solver '{solver.name}'; known are: {known}"
+            )
+
+
+def _schedule_of(
+    problem: EpochProblem, arrays: Any, draft: Draft, solver: str, control: SolveControl
+) -> Schedule:
+    """Turn a draft into a schedule, and check it."""
+    if draft.plan is None:
+        return Schedule(
+            solver=solver,
+            status=draft.status,
+            limit=draft.limit,
+            bound=draft.bound,
+            seconds=control.elapsed_s,
+        )
+    from edgeflow_opt.solvers.plans import allocations_of
+
+    allocations = allocations_of(problem, arrays, draft.plan)
+    value, outcomes = evaluate(problem, allocations)
+    schedule = Schedule(
+        solver=solver,
+        status=draft.status,
+        limit=draft.limit,
+        objective=value,
+        bound=draft.bound,
+        allocations=allocations,
+        outcomes=outcomes,
+        seconds=control.elapsed_s,
+    )
+    report = check(problem, schedule)
+    if not report.valid:
+        first = report.violations[0]
+        raise InvalidScheduleError(
+            f"solver '{solver}' produced a schedule that fails the checker "
+            f"({len(report.violations)} violations): {first.message}; it is not returned"
+        )
+    control.report(solver, value.met_weight, draft.bound)
+    return dataclasses.replace(schedule, seconds=control.elapsed_s)
+
+
+@cache
+def versions(modules: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return the versions of the package, of Python, numpy, and of `modules`."""
+    found = {"edgeflow-opt": __version__, "python": sys.version.split()[0]}
+    for module in ("numpy", *modules):
+        try:
+            found[module] = version(module)
+        except PackageNotFoundError:
+            continue
+    return found

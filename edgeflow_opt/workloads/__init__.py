@@ -1,0 +1,1 @@
+"""Readers of public traces, rate tables, generators, edge tides."""
