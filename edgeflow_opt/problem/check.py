@@ -411,9 +411,9 @@ def _claim_violations(schedule: Schedule, value: ObjectiveValue) -> Iterator[Vio
     """Yield violations of the reported levels, the bound and the status."""
     said = schedule.objective
     assert said is not None
-    for level in ("met_weight", "progress", "leftover", "cost", "reconfigurations"):
+    for level in ("met_weight", "progress", "leftover", "cost", "reconfigurations", "weighted"):
         true_level, said_level = getattr(value, level), getattr(said, level)
-        if said_level is None:
+        if said_level is None or true_level is None:
             continue
         difference = abs(true_level - said_level)
         if not difference <= REPORT_TOLERANCE * max(1.0, abs(true_level)):
@@ -421,17 +421,18 @@ def _claim_violations(schedule: Schedule, value: ObjectiveValue) -> Iterator[Vio
                 kind="objective", amount=difference,
                 message=f"{level} is said to be {said_level:g}, but it is {true_level:g}",
             )  # fmt: skip
-    tolerance = REPORT_TOLERANCE * max(1.0, abs(value.met_weight))
-    if schedule.bound is not None and not schedule.bound >= value.met_weight - tolerance:
+    reached = value.level_1
+    tolerance = REPORT_TOLERANCE * max(1.0, abs(reached))
+    if schedule.bound is not None and not schedule.bound >= reached - tolerance:
         yield Violation(
-            kind="bound", amount=value.met_weight - schedule.bound,
-            message=f"bound {schedule.bound:g} is below the value {value.met_weight:g} reached",
+            kind="bound", amount=reached - schedule.bound,
+            message=f"bound {schedule.bound:g} is below the value {reached:g} reached",
         )  # fmt: skip
     if schedule.status is SolveStatus.OPTIMAL and (
-        schedule.bound is None or schedule.bound > value.met_weight + tolerance
+        schedule.bound is None or schedule.bound > reached + tolerance
     ):
         yield Violation(
             kind="status",
-            message=f"status 'optimal' needs a bound equal to the value {value.met_weight:g}, "
+            message=f"status 'optimal' needs a bound equal to the value {reached:g}, "
             f"not {schedule.bound}",
         )

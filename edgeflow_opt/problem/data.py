@@ -261,6 +261,8 @@ class ObjectiveValue:
     reconfigurations
         Level 4, runs that begin after the job has run before, other than the continuation of the
         running mode.
+    weighted
+        The weighted sum of the levels, where the objective is one; None where it is lexicographic.
     """
 
     met_weight: float
@@ -268,6 +270,12 @@ class ObjectiveValue:
     leftover: float | None = 0.0
     cost: float = 0.0
     reconfigurations: int = 0
+    weighted: float | None = None
+
+    @property
+    def level_1(self) -> float:
+        """What `bound` bounds: the weighted sum where there is one, else the met weight."""
+        return self.met_weight if self.weighted is None else self.weighted
 
     def key(self) -> tuple[float, float, float, float, float]:
         """Return the lexicographic key; larger is better."""
@@ -279,17 +287,16 @@ class ObjectiveValue:
             -float(self.reconfigurations),
         )
 
-    def better_than(self, other: ObjectiveValue, objective: Objective | None = None) -> bool:
+    def better_than(self, other: ObjectiveValue) -> bool:
         """Whether this value is strictly better than `other`, beyond rounding (1e-9 relative)."""
-        if objective is not None and objective.weights is not None:
-            mine, theirs = self.weighted(objective.weights), other.weighted(objective.weights)
-            return mine > theirs + 1e-9 * max(1.0, abs(theirs))
+        if self.weighted is not None and other.weighted is not None:
+            return self.weighted > other.weighted + 1e-9 * max(1.0, abs(other.weighted))
         for mine, theirs in zip(self.key(), other.key(), strict=True):
             if abs(mine - theirs) > 1e-9 * max(1.0, abs(mine), abs(theirs)):
                 return mine > theirs
         return False
 
-    def weighted(self, weights: Weights) -> float:
+    def weighted_sum(self, weights: Weights) -> float:
         """Return the weighted sum of the levels (see :class:`Weights`)."""
         return (
             weights.met * self.met_weight
@@ -475,7 +482,8 @@ class Schedule:
     objective
         The levels reached; None without a plan.
     bound
-        Proven upper bound on level 1; None from a heuristic.
+        Proven upper bound on level 1 (on the weighted sum where the objective is one); None from a
+        heuristic.
     seconds
         Wall time of the solve, model building included.
     allocations
@@ -502,7 +510,7 @@ class Schedule:
         """
         if self.bound is None or self.objective is None:
             return None
-        return relative_gap(self.objective.met_weight, self.bound)
+        return relative_gap(self.objective.level_1, self.bound)
 
     @property
     def met(self) -> int:

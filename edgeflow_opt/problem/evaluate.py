@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -86,4 +87,7 @@ def evaluate(
         cost=cost,
         reconfigurations=reconfigurations,
     )
+    weights = problem.objective.weights
+    if weights is not None:
+        value = dataclasses.replace(value, weighted=value.weighted_sum(weights))
     return value, tuple(outcomes)

@@ -134,6 +134,7 @@ class WireObjectiveValue(_Wire, omit_defaults=False):
     cost: float
     reconfigurations: int
     leftover: float | None = None
+    weighted: float | None = None
 
 
 class WireAllocation(_Wire):
@@ -319,6 +320,7 @@ def schedule_to_dict(schedule: Schedule) -> dict[str, Any]:
             "leftover": value.leftover,
             "cost": value.cost,
             "reconfigurations": value.reconfigurations,
+            **({} if value.weighted is None else {"weighted": value.weighted}),
         },
         "bound": schedule.bound,
         "seconds": schedule.seconds,

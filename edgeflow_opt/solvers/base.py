@@ -189,9 +189,9 @@ class SolveResult:
 
     @property
     def value(self) -> float | None:
-        """Weighted number of jobs met; None without a plan."""
+        """Level 1 reached: the met weight, or the weighted sum; None without a plan."""
         objective = self.schedule.objective
-        return None if objective is None else objective.met_weight
+        return None if objective is None else objective.level_1
 
     @property
     def objective(self) -> ObjectiveValue | None:

@@ -210,7 +210,7 @@ def _schedule_of(
             f"solver '{solver}' produced a schedule that fails the checker "
             f"({len(report.violations)} violations): {first.message}; it is not returned"
         )
-    control.report(solver, value.met_weight, draft.bound)
+    control.report(solver, value.level_1, draft.bound)
     return dataclasses.replace(schedule, seconds=control.elapsed_s)
 
 
