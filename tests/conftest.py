@@ -1,0 +1,31 @@
+"""Fixtures and settings shared by all tests.
+
+Helpers are imported as ``tests.strategies`` (random instances) and ``tests.oracle`` (brute force).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# Compilation on first use and shared machines make the time of one example meaningless.
+settings.register_profile(
+    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Return the folder of public traces named by EDGEFLOW_DATA; skip the test without it."""
+    folder = os.environ.get("EDGEFLOW_DATA")
+    if not folder:
+        pytest.skip("EDGEFLOW_DATA does not name a folder of public traces")
+    path = Path(folder)
+    if not path.is_dir():
+        pytest.skip(f"EDGEFLOW_DATA names {folder}, which is not a folder")
+    return path
