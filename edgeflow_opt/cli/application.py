@@ -1,0 +1,97 @@
+"""The application: its commands, and what becomes of everything that goes wrong in them.
+
+The modules of the commands are light: what is heavy (numpy, solvers, the simulator, rich tables) is
+imported inside the commands, so that ``edgeflow --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from edgeflow_opt._version import __version__
+from edgeflow_opt.cli.check import check
+from edgeflow_opt.cli.compare import compare
+from edgeflow_opt.cli.failures import exit_code_of, lenient_streams
+from edgeflow_opt.cli.policies import policies
+from edgeflow_opt.cli.schema import schema
+from edgeflow_opt.cli.solve import solve
+from edgeflow_opt.cli.solvers import solvers
+from edgeflow_opt.cli.versions import versions
+
+
+class Application(TyperGroup):
+    """The group of all commands; its exit codes are those of the package."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> Any:
+        """Run a command and exit with its code; no failure but with ``--debug`` shows a traceback."""
+        settings["standalone_mode"] = False
+        lenient_streams()
+        try:
+            code = super().main(args, *rest, **settings)
+            sys.stdout.flush()
+        except (Exception, KeyboardInterrupt) as problem:
+            code = exit_code_of(problem)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+app = typer.Typer(
+    cls=Application,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 solved, 1 internal error, 2 usage, 3 proven infeasible, 4 no solution "
+    "within the limit, 5 bad instance or trace, 6 check failed, 130 interrupted.",
+)
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        typer.echo(f"edgeflow-opt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def settings(
+    context: typer.Context,
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", envvar="EDGEFLOW_DEBUG", help="Show tracebacks and log in detail on stderr."
+        ),
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Schedule elastic deep-learning jobs with deadlines over cloud GPUs and edge servers."""
+    from edgeflow_opt.cli import failures
+
+    failures.show_tracebacks = debug
+    if debug:
+        logging.basicConfig(
+            stream=sys.stderr, level=logging.DEBUG, format="%(relativeCreated)8.0f ms %(name)s: "
+            "%(message)s",
+        )  # fmt: skip
+
+
+_PLAN = "One epoch"
+_TRACE = "Whole traces"
+_ABOUT = "About this installation"
+
+app.command(rich_help_panel=_PLAN)(solve)
+app.command(rich_help_panel=_PLAN)(check)
+app.command(rich_help_panel=_PLAN)(compare)
+app.command(rich_help_panel=_ABOUT)(solvers)
+app.command(rich_help_panel=_ABOUT)(policies)
+app.command(rich_help_panel=_ABOUT)(versions)
+app.command(rich_help_panel=_ABOUT)(schema)

@@ -1,0 +1,89 @@
+"""``edgeflow check``: check a schedule against its instance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from edgeflow_opt.cli import failures
+from edgeflow_opt.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem import CheckReport
+
+#: Violations shown to people; all are in the JSON document.
+_SHOWN = 50
+
+
+def check(
+    instance: Annotated[
+        str, typer.Argument(metavar="INSTANCE", help="File in format edgeflow-epoch/1; - = stdin.")
+    ],
+    schedule: Annotated[
+        str,
+        typer.Argument(metavar="SCHEDULE", help="File in format edgeflow-schedule/1; - = stdin."),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Check every claim of a schedule, whoever made it; no solver takes part.
+
+    Exit code 6 if it breaks a rule or claims what is not so.
+    """
+    from edgeflow_opt.cli.console import show_json
+    from edgeflow_opt.cli.inputs import only_one_stdin, read_instance, read_plan
+    from edgeflow_opt.problem import check as run
+
+    only_one_stdin([instance, schedule])
+    report = run(read_instance(instance), read_plan(schedule))
+    if as_json:
+        show_json(report_document(report))
+    else:
+        _show_report(report)
+    raise typer.Exit(failures.EXIT_SOLVED if report.valid else failures.EXIT_CHECK_FAILED)
+
+
+def report_document(report: CheckReport) -> dict[str, Any]:
+    """Return the report in format ``edgeflow-check/1``."""
+    return {
+        "format": "edgeflow-check/1",
+        "valid": report.valid,
+        "met_weight": report.met_weight,
+        "met": report.met,
+        "violations": [
+            {
+                "kind": v.kind, "job": v.job, "site": v.site, "time": v.time, "amount": v.amount,
+                "message": v.message,
+            }
+            for v in report.violations
+        ],
+    }  # fmt: skip
+
+
+def _show_report(report: CheckReport) -> None:
+    from edgeflow_opt.cli.console import facts, number, printable, show, table, word
+
+    count = len(report.violations)
+    verdict = word("valid" if report.valid else "invalid")
+    if count:
+        verdict.append(f" ({count} violation{'s' * (count != 1)})", style="not bold default")
+    show(
+        facts("Check", [
+            ("verdict", verdict), ("deadlines met", number(report.met)),
+            ("met weight", number(report.met_weight)),
+        ])
+    )  # fmt: skip
+    if not count:
+        return
+    left = ("rule", "job", "site", "in words")
+    made = table(
+        "rule", "job", "site", "time", "amount", "in words", title="\nViolations", left=left
+    )
+    for v in report.violations[:_SHOWN]:
+        made.add_row(
+            v.kind, printable(v.job or "-"), printable(v.site or "-"), number(v.time),
+            number(v.amount), printable(v.message),
+        )  # fmt: skip
+    show(made)
+    if count > _SHOWN:
+        show(f"... and {count - _SHOWN} more; --json shows all")

@@ -1,0 +1,175 @@
+"""Rows of a comparison: several solvers on several instances, each failure a row of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from edgeflow_opt.cli import failures
+from edgeflow_opt.errors import EdgeflowError, SolverUnavailableError, UnsupportedError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from edgeflow_opt.problem import EpochProblem
+    from edgeflow_opt.solvers import SolveOptions
+
+#: Exit codes from best to worst: a comparison ends with the worst of its rows.
+SEVERITY = (
+    failures.EXIT_SOLVED,
+    failures.EXIT_NO_SOLUTION,
+    failures.EXIT_INFEASIBLE,
+    failures.EXIT_USAGE,
+    failures.EXIT_BAD_INPUT,
+    failures.EXIT_INTERNAL,
+    failures.EXIT_INTERRUPTED,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One solver on one instance.
+
+    Parameters
+    ----------
+    instance, solver
+        Names.
+    num_jobs
+        Jobs of the instance that have a deadline.
+    status
+        Status of the schedule; ``error`` where there is none, for the reason in `message`.
+    exit_code
+        Exit code that this row stands for alone.
+    met, met_weight, progress, cost, reconfigurations
+        Of the schedule; None without a plan.
+    bound, gap, limit, seconds
+        As in :class:`~edgeflow_opt.problem.Schedule`.
+    message
+        Why there is no result; None where there is one.
+    refused
+        Whether the solver refused the instance, or its library is missing: no fault of its own.
+    """
+
+    instance: str
+    solver: str
+    num_jobs: int
+    status: str
+    exit_code: int
+    met: int | None = None
+    met_weight: float | None = None
+    bound: float | None = None
+    gap: float | None = None
+    progress: float | None = None
+    cost: float | None = None
+    reconfigurations: int | None = None
+    limit: str | None = None
+    seconds: float | None = None
+    message: str | None = None
+    refused: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """Return the row as an object of format ``edgeflow-compare/1``."""
+        return {
+            "instance": self.instance,
+            "solver": self.solver,
+            "status": self.status,
+            "limit": self.limit,
+            "jobs": self.num_jobs,
+            "met": self.met,
+            "met_weight": self.met_weight,
+            "bound": self.bound,
+            "gap": self.gap,
+            "progress": self.progress,
+            "cost": self.cost,
+            "reconfigurations": self.reconfigurations,
+            "seconds": self.seconds,
+            "message": self.message,
+        }
+
+
+def run_row(
+    name: str, problem: EpochProblem, solver: str, options: SolveOptions, quiet: bool
+) -> Row:
+    """Solve one instance by one solver; a failure becomes a row that says so."""
+    from edgeflow_opt.cli.console import stdout_kept_pure
+    from edgeflow_opt.cli.progress import progress_of
+    from edgeflow_opt.cli.solve import exit_code
+    from edgeflow_opt.solvers import solve
+
+    num_jobs = sum(job.deadline is not None for job in problem.jobs)
+    try:
+        with stdout_kept_pure(), progress_of(f"{name} {solver}", quiet) as on_progress:
+            result = solve(problem, solver, options, on_progress=on_progress)
+    except EdgeflowError as error:
+        return Row(
+            instance=name, solver=solver, num_jobs=num_jobs, status="error",
+            exit_code=error.exit_code, message=str(error),
+            refused=isinstance(error, UnsupportedError | SolverUnavailableError),
+        )  # fmt: skip
+    except Exception as error:
+        return Row(
+            instance=name, solver=solver, num_jobs=num_jobs, status="error",
+            exit_code=failures.EXIT_INTERNAL, message=f"{type(error).__name__}: {error}",
+        )  # fmt: skip
+    value = result.objective
+    return Row(
+        instance=name,
+        solver=solver,
+        num_jobs=num_jobs,
+        status=str(result.status),
+        exit_code=exit_code(result),
+        met=None if value is None else result.schedule.met,
+        met_weight=result.value,
+        bound=result.bound,
+        gap=result.gap,
+        progress=None if value is None else value.progress,
+        cost=None if value is None else value.cost,
+        reconfigurations=None if value is None else value.reconfigurations,
+        limit=None if result.limit is None else str(result.limit),
+        seconds=result.schedule.seconds,
+    )
+
+
+def worst_exit_code(rows: Sequence[Row]) -> int:
+    """Return the worst exit code of `rows`, in the order of :data:`SEVERITY`."""
+    return max((row.exit_code for row in rows), key=SEVERITY.index, default=failures.EXIT_SOLVED)
+
+
+def rows_table(rows: Sequence[Row], title: str | None = None) -> Table:
+    """Return the rows for people; columns that would say nothing new are left out."""
+    from edgeflow_opt.cli.console import number, percent, printable, seconds, table, word
+
+    several = len({row.instance for row in rows}) > 1
+    weighted = any(row.met is not None and row.met_weight != row.met for row in rows)
+    made = table(
+        *(["instance"] if several else []), "solver", "met", *(["value"] if weighted else []),
+        "bound", "gap", "cost", "reconf.", "seconds", "status",
+        title=title, left=("instance", "solver", "status"),
+    )  # fmt: skip
+    previous: str | None = None
+    for row in rows:
+        status = word("not supported" if row.refused else row.status)
+        if row.limit is not None:
+            status.append(f" ({row.limit})", style="dim")
+        cells = [
+            printable(row.solver),
+            "-" if row.met is None else f"{row.met} / {row.num_jobs}",
+            *([number(row.met_weight)] if weighted else []),
+            number(row.bound), percent(row.gap), number(row.cost), number(row.reconfigurations),
+            seconds(row.seconds),
+        ]  # fmt: skip
+        if several:
+            cells.insert(0, "" if row.instance == previous else printable(row.instance))
+            if previous not in (None, row.instance):
+                made.add_section()
+        previous = row.instance
+        made.add_row(*cells, status)
+    return made
+
+
+def notes(rows: Sequence[Row]) -> list[str]:
+    """Return a line for each row without a result, saying why."""
+    from edgeflow_opt.cli.failures import printable
+
+    return [printable(f"{row.instance}: {row.message}") for row in rows if row.message is not None]

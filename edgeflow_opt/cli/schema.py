@@ -1,0 +1,34 @@
+"""``edgeflow schema``: the JSON Schema of a file format."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from edgeflow_opt.cli.options import one_of
+
+#: Formats with a schema, and short names of them.
+_SHORT = {
+    "epoch": "edgeflow-epoch/1",
+    "instance": "edgeflow-epoch/1",
+    "schedule": "edgeflow-schedule/1",
+}
+
+
+def schema(
+    format_name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT",
+            help="edgeflow-epoch/1 (or: epoch), edgeflow-schedule/1 (or: schedule).",
+        ),
+    ],
+) -> None:
+    """Print the JSON Schema of a file format, made from the code that reads it."""
+    from edgeflow_opt.cli.console import show_json
+    from edgeflow_opt.problem import json_schema
+
+    known = [*dict.fromkeys(_SHORT.values()), *_SHORT]
+    name = one_of("format", format_name, known)
+    show_json(json_schema(_SHORT.get(name, name)))

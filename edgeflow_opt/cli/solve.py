@@ -1,0 +1,148 @@
+"""``edgeflow solve``: solve one instance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from edgeflow_opt.cli import failures
+from edgeflow_opt.cli.options import (
+    AsJson,
+    Output,
+    Quiet,
+    Seed,
+    TimeLimit,
+    Workers,
+    assignments_of,
+    check_output,
+    whole,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from edgeflow_opt.problem import EpochProblem
+    from edgeflow_opt.solvers import SolveResult
+
+
+def solve(
+    instance: Annotated[
+        str, typer.Argument(metavar="INSTANCE", help="File in format edgeflow-epoch/1; - = stdin.")
+    ],
+    solver: Annotated[
+        str, typer.Option("--solver", "-s", metavar="NAME", help="See 'edgeflow solvers'.")
+    ] = "auto",
+    time_limit: TimeLimit = 10.0,
+    seed: Seed = 0,
+    workers: Workers = 1,
+    deterministic: Annotated[
+        bool,
+        typer.Option(
+            "--deterministic", help="Same input, options and seed give the same schedule; slower."
+        ),
+    ] = False,
+    levels: Annotated[
+        int,
+        whole("--levels", "Levels of the objective to optimise: 1 = met jobs only, 5 = all.", 1, 5),
+    ] = 5,
+    warm_start: Annotated[
+        str | None,
+        typer.Option(
+            "--warm-start", metavar="FILE", help="Schedule of the same instance to begin from."
+        ),
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the solver; repeatable."),
+    ] = None,
+    output: Output = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Solve an instance: meet as many deadlines as can be met, at least cost.
+
+    Ctrl-C ends the search; the best schedule so far is still printed and written.
+    """
+    from edgeflow_opt.cli.console import show, show_json, stdout_kept_pure
+    from edgeflow_opt.cli.inputs import only_one_stdin, read_instance, read_plan
+    from edgeflow_opt.cli.progress import progress_of
+    from edgeflow_opt.problem import schedule_to_dict, write_schedule
+    from edgeflow_opt.solvers import SOLVERS, SolveOptions
+    from edgeflow_opt.solvers import solve as run
+
+    params = assignments_of(param, "--param")
+    check_output(output, instance, *([warm_start] if warm_start else []))
+    only_one_stdin([instance, warm_start])
+    with stdout_kept_pure():
+        SOLVERS.get(solver)
+    problem = read_instance(instance)
+    options = SolveOptions(
+        time_limit_s=time_limit, seed=seed, workers=workers, deterministic=deterministic,
+        levels=levels, params=params,
+        warm_start=None if warm_start is None else read_plan(warm_start),
+    )  # fmt: skip
+    with stdout_kept_pure(), progress_of(solver, quiet) as on_progress:
+        result = run(problem, solver, options, on_progress=on_progress)
+    if output is not None:
+        write_schedule(result.schedule, output)
+    if as_json:
+        show_json(schedule_to_dict(result.schedule))
+    else:
+        show(summary(problem, result), *([levels_table(result)] if result.levels else []))
+    raise typer.Exit(exit_code(result))
+
+
+def exit_code(result: SolveResult) -> int:
+    """Return the exit code that a result stands for."""
+    if result.limit == "interrupted":
+        return failures.EXIT_INTERRUPTED
+    return {
+        "optimal": failures.EXIT_SOLVED,
+        "feasible": failures.EXIT_SOLVED,
+        "infeasible": failures.EXIT_INFEASIBLE,
+        "no_solution": failures.EXIT_NO_SOLUTION,
+    }.get(str(result.status), failures.EXIT_INTERNAL)
+
+
+def summary(problem: EpochProblem, result: SolveResult) -> Table:
+    """Return the result for people."""
+    from edgeflow_opt.cli.console import facts, number, percent, seconds, word
+
+    with_deadline = sum(job.deadline is not None for job in problem.jobs)
+    value = result.objective
+    status = word(str(result.status))
+    if result.limit is not None:
+        status.append(f" (stopped: {result.limit})", style="not bold default")
+    size = f"{len(problem.jobs)} jobs x {problem.grid.num_slots} slots x {len(problem.sites)} sites"
+    pairs: list[tuple[str, str | Text]] = [("instance", size), ("status", status)]
+    if value is not None:
+        pairs.append(("deadlines met", f"{result.schedule.met} of {with_deadline}"))
+    bound = "none (a heuristic proves none)" if result.bound is None else number(result.bound)
+    pairs += [
+        ("met weight", number(result.value)),
+        ("proven bound", bound),
+        ("gap", percent(result.gap)),
+    ]
+    if value is not None:
+        pairs += [
+            ("progress of the late", number(value.progress)),
+            ("cost", number(value.cost)),
+            ("reconfigurations", number(value.reconfigurations)),
+        ]
+    pairs.append(("seconds", seconds(result.schedule.seconds)))
+    return facts(f"Schedule by {result.schedule.solver}", pairs)
+
+
+def levels_table(result: SolveResult) -> Table:
+    """Return how far each level of the objective was taken."""
+    from edgeflow_opt.cli.console import number, table, word
+
+    made = table("level", "value", "bound", "proven best", title="\nLevels", left=("level",))
+    for level in result.levels:
+        made.add_row(
+            level.level, number(level.value), number(level.bound),
+            word("yes" if level.optimal else "no"),
+        )  # fmt: skip
+    return made
