@@ -1,0 +1,134 @@
+"""``edgeflow compare``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edgeflow_opt.cli.comparison import SEVERITY, Row, worst_exit_code
+from edgeflow_opt.problem import Limit, SolveStatus
+from edgeflow_opt.solvers import SolveControl
+from tests.cli.helpers import ScriptedSolver, edgeflow
+
+Install = Callable[..., None]
+
+
+def _crash(control: SolveControl) -> None:
+    raise ValueError("no")
+
+
+def test_failures_are_rows_and_the_others_go_on(
+    scripted: Install, instance_file: Path, tmp_path: Path
+) -> None:
+    """A refusal, a crash and a missing library are rows; the worst code is the exit code."""
+    scripted(
+        ScriptedSolver("narrow", features=frozenset()),
+        ScriptedSolver("crash", act=_crash),
+        ScriptedSolver("absent", requires=("no_such_module",)),
+        ScriptedSolver("fine", bound=1.0),
+    )
+    output = tmp_path / "rows.json"
+    names = "narrow,crash,absent,fine"
+    ran = edgeflow("compare", instance_file, "--solvers", names, "--json", "-o", output)
+    assert ran.code == 1
+    rows = {row["solver"]: row for row in ran.document["rows"]}
+    assert ran.document["format"] == "edgeflow-compare/1"
+    assert list(rows) == names.split(",")
+    assert [rows[n]["status"] for n in rows] == ["error", "error", "error", "feasible"]
+    assert "losses" in rows["narrow"]["message"]
+    assert "ValueError" in rows["crash"]["message"]
+    assert "no_such_module" in rows["absent"]["message"]
+    fine = rows["fine"]
+    assert (fine["met"], fine["met_weight"], fine["bound"], fine["gap"]) == (0, 0.0, 1.0, None)
+    assert fine["message"] is None
+    assert json.loads(output.read_text()) == ran.document
+    ran = edgeflow("compare", instance_file, "--solvers", names)
+    assert ran.out.count("not supported") == 2
+    assert "no_such_module" in ran.out
+    ran = edgeflow("compare", instance_file, "--solvers", "narrow,fine")
+    assert ran.code == 2
+
+
+def test_default_is_every_installed_solver(scripted: Install, instance_file: Path) -> None:
+    """Without --solvers all solvers whose libraries are there take part."""
+    scripted(ScriptedSolver("b"), ScriptedSolver("absent", requires=("nope",)), ScriptedSolver("a"))
+    ran = edgeflow("compare", instance_file, "--json")
+    assert [row["solver"] for row in ran.document["rows"]] == ["b", "a"]
+
+
+def test_several_instances(scripted: Install, instance_file: Path, tmp_path: Path) -> None:
+    """Rows name the instance, by its path where file names are equal."""
+    scripted(ScriptedSolver("one"))
+    other = tmp_path / "other" / "instance.json"
+    other.parent.mkdir()
+    other.write_text(instance_file.read_text())
+    ran = edgeflow("compare", instance_file, other, "--solvers", "one", "--json")
+    assert [row["instance"] for row in ran.document["rows"]] == [str(instance_file), str(other)]
+    third = tmp_path / "third.json"
+    third.write_text(instance_file.read_text())
+    ran = edgeflow("compare", instance_file, third, "--solvers", "one")
+    assert "instance.json" in ran.out
+    assert "third.json" in ran.out
+
+
+def test_faults_of_all_instances_together(scripted: Install, tmp_path: Path) -> None:
+    """All bad files are reported at once, before any solve."""
+
+    def never(control: SolveControl) -> None:
+        pytest.fail("a solve began")
+
+    scripted(ScriptedSolver("one", act=never))
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path in paths:
+        path.write_text('{"format": "edgeflow-epoch/1", "now": 0}')
+    ran = edgeflow("compare", *paths, "--solvers", "one")
+    assert ran.code == 5
+    for path in paths:
+        assert f"{path}: document, grid: is missing" in ran.err
+
+
+def test_interrupt_ends_the_comparison(scripted: Install, instance_file: Path) -> None:
+    """After Ctrl-C the rows so far are printed and the exit code is 130."""
+    scripted(ScriptedSolver("one", limit=Limit.INTERRUPTED), ScriptedSolver("two", act=_crash))
+    ran = edgeflow("compare", instance_file, "--solvers", "one,two", "--json")
+    assert ran.code == 130
+    assert [row["solver"] for row in ran.document["rows"]] == ["one"]
+
+
+def test_worst_exit_code() -> None:
+    """The worst code wins, whatever the order of the rows."""
+    rows = [
+        Row(instance="i", solver="s", num_jobs=1, status="error", exit_code=code)
+        for code in SEVERITY
+    ]
+    for last in range(1, len(rows) + 1):
+        assert worst_exit_code(rows[:last]) == SEVERITY[last - 1]
+        assert worst_exit_code(rows[:last][::-1]) == SEVERITY[last - 1]
+    assert worst_exit_code([]) == 0
+
+
+@pytest.mark.parametrize(
+    ("solvers", "message"),
+    [("one,", "names with commas"), ("one,one", "named twice"), ("oen", "did you mean 'one'")],
+)
+def test_bad_lists_of_solvers(
+    scripted: Install, instance_file: Path, solvers: str, message: str
+) -> None:
+    """A list with empty, repeated or unknown names is refused before any solve."""
+    scripted(ScriptedSolver("one", act=_crash))
+    ran = edgeflow("compare", instance_file, "--solvers", solvers)
+    assert ran.code == 2
+    assert message in ran.err
+
+
+def test_no_solution_and_infeasible(scripted: Install, instance_file: Path) -> None:
+    """A proof of infeasibility outweighs a mere lack of a solution."""
+    scripted(
+        ScriptedSolver("proof", status=SolveStatus.INFEASIBLE, with_plan=False),
+        ScriptedSolver("none", status=SolveStatus.NO_SOLUTION, with_plan=False),
+    )
+    assert edgeflow("compare", instance_file, "--solvers", "proof,none").code == 3
+    assert edgeflow("compare", instance_file, "--solvers", "none").code == 4
