@@ -1,0 +1,434 @@
+"""Compiled kernels of the exact pricing: one mode per slot, a multiple-choice knapsack.
+
+The hull leaves the question which slots really matter. With multiplier q every option of a slot
+(a mode, or idling) has a reduced cost, and a plan costs at least the hull cost plus the reduced
+costs of its options; so options whose reduced cost exceeds (upper - hull cost) are dropped, and in
+most slots one option is left. What remains, the core (Pisinger, 1995), is solved by dynamic
+programming over bins of work, with integer costs.
+
+Rounding makes the answer a bound from the side that is asked for: `optimistic` rounds gains up and
+costs down (a lower bound on the cost of every plan), otherwise gains are rounded down (a plan).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from edgeflow_opt.solvers.price.hull_kernels import NEVER, useful_length
+
+#: Cost of a state that cannot be reached; twice this is still a 32-bit integer.
+_UNREACHED = np.int32(2**30)
+#: Integer cost of what the plan may spend beyond its base: fine enough that 300 slots of rounding
+#: lose 1e-5 of it.
+_COST_UNITS = 2.0**25
+_MOST_COST = 2**27
+#: Relative room for rounding of the ratios work : bin, far above eps and far below a bin.
+_ROOM = 1e-9
+_DISTINCT = 24
+_TRIED_SCALES = 24
+
+
+@njit(cache=True, nogil=True)
+def core_of(
+    data: Any,
+    j: int,
+    prices: Any,
+    available: Any,
+    q: float,
+    gap: float,
+    start: Any,
+    mode: Any,
+    gain: Any,
+    cost: Any,
+    base_mode: Any,
+) -> tuple[int, float, float]:
+    """List the options of job `j` whose reduced cost is at most `gap`.
+
+    Parameters
+    ----------
+    start, mode, gain, cost
+        Output: options of the free slots (two or more options) beyond the first, those of free slot
+        f at ``start[f] : start[f + 1]``; gain and cost are relative to the first option, which has
+        the least of both.
+    base_mode
+        (T,) output: the first option of each slot, -1 = idle.
+
+    Returns
+    -------
+    free, work, cost
+        Number of free slots (their numbers are ``start`` of the second row), work and cost of the
+        first options together.
+    """
+    free = 0
+    count = 0
+    base_work = 0.0
+    base_cost = 0.0
+    lo, hi = data.mode_start[j], data.mode_start[j + 1]
+    width = hi - lo + 1
+    option_gain = np.empty(width)
+    option_cost = np.empty(width)
+    option_mode = np.empty(width, np.int64)
+    start[0, 0] = 0
+    for s in range(data.first[j], data.end[j]):
+        length = useful_length(data, j, s)
+        best = 0.0
+        for m in range(lo, hi):
+            k = data.site[m]
+            if data.units[m] <= available[k, s]:
+                best = max(best, q * (data.rate[m] * length) - prices[k, s] * data.units[m])
+        options = 0
+        if best <= gap:
+            option_gain[0] = 0.0
+            option_cost[0] = 0.0
+            option_mode[0] = -1
+            options = 1
+        for m in range(lo, hi):
+            k = data.site[m]
+            if data.units[m] > available[k, s]:
+                continue
+            work = data.rate[m] * length
+            price = prices[k, s] * data.units[m]
+            if best - (q * work - price) > gap:
+                continue
+            i = options
+            while i > 0 and (
+                option_cost[i - 1] > price
+                or (option_cost[i - 1] == price and option_gain[i - 1] > work)
+            ):
+                option_gain[i] = option_gain[i - 1]
+                option_cost[i] = option_cost[i - 1]
+                option_mode[i] = option_mode[i - 1]
+                i -= 1
+            option_gain[i] = work
+            option_cost[i] = price
+            option_mode[i] = m
+            options += 1
+        # Of options sorted by cost only those stay that gain more than all cheaper ones; equal
+        # costs were sorted by gain, so that the last of them wins.
+        kept = 0
+        for i in range(options):
+            if kept > 0 and option_gain[i] <= option_gain[kept - 1]:
+                continue
+            if kept > 0 and option_cost[i] == option_cost[kept - 1]:
+                kept -= 1
+            option_gain[kept] = option_gain[i]
+            option_cost[kept] = option_cost[i]
+            option_mode[kept] = option_mode[i]
+            kept += 1
+        base_work += option_gain[0]
+        base_cost += option_cost[0]
+        base_mode[s] = option_mode[0]
+        if kept > 1:
+            for i in range(1, kept):
+                mode[count] = option_mode[i]
+                gain[count] = option_gain[i] - option_gain[0]
+                cost[count] = option_cost[i] - option_cost[0]
+                count += 1
+            start[1, free] = s
+            free += 1
+            start[0, free] = count
+    return free, base_work, base_cost
+
+
+@njit(cache=True, nogil=True)
+def bins_for(gain: Any, count: int, work: float, bins: int, optimistic: bool) -> int:
+    """Return the number of bins for `work`, in [bins/2, bins], that rounds the gains the least."""
+    distinct = np.empty(_DISTINCT)
+    number = np.zeros(_DISTINCT)
+    found = 0
+    for i in range(count):
+        at = 0
+        while at < found and abs(distinct[at] - gain[i]) > 1e-9 * gain[i]:
+            at += 1
+        if at < found:
+            number[at] += 1.0
+        elif found < _DISTINCT:
+            distinct[found] = gain[i]
+            number[found] = 1.0
+            found += 1
+    best, best_error = bins, np.inf
+    for trial in range(_TRIED_SCALES):
+        tried = bins - (bins * trial) // (2 * _TRIED_SCALES)
+        error = 0.0
+        for i in range(found):
+            ratio = distinct[i] / work * tried
+            if ratio > tried:
+                continue
+            if optimistic:
+                error += number[i] * (np.ceil(ratio * (1.0 - _ROOM)) - ratio)
+            else:
+                error += number[i] * (ratio - np.floor(ratio * (1.0 + _ROOM)))
+        error /= tried
+        if error < best_error * 0.999:
+            best, best_error = tried, error
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _relax(new: Any, old: Any, low: int, high: int, gain: int, cost: Any) -> None:
+    """Let an option improve ``new[low : high + 1]``; the loops are written to become vectors."""
+    first = max(low, gain)
+    if low < gain:
+        short = new[low : min(gain, high + 1)]
+        for b in range(len(short)):
+            short[b] = cost if cost < short[b] else short[b]
+    if first <= high:
+        target = new[first : high + 1]
+        source = old[first - gain : high + 1 - gain]
+        for b in range(len(target)):
+            other = np.int32(source[b] + cost)
+            target[b] = other if other < target[b] else target[b]
+
+
+@njit(cache=True, nogil=True)
+def knapsack(
+    data: Any,
+    j: int,
+    prices: Any,
+    available: Any,
+    work: float,
+    q: float,
+    hull_cost: float,
+    upper: float,
+    bins: int,
+    optimistic: bool,
+    table: Any,
+    start: Any,
+    mode: Any,
+    gain: Any,
+    cost: Any,
+    steps: Any,
+    plan: Any,
+) -> float:
+    """Solve the exact pricing of job `j` for plans that cost less than `upper`.
+
+    Parameters
+    ----------
+    work
+        Iterations that the plan must do.
+    q, hull_cost
+        Multiplier and its hull cost.
+    upper
+        Plans that cost more are of no interest.
+    bins
+        Resolution of work.
+    table, start, mode, gain, cost, steps
+        Work arrays: (slots + 1, bins + 1) int32, (2, slots + 1), (options,) ..., (2, options) int32.
+    plan
+        (T,) output: a mode per slot, -1 = idle; where the result is `upper` it is meaningless.
+
+    Returns
+    -------
+    cost
+        Optimistic: at most the cost of every plan, and at most `upper`. Otherwise: that of `plan`
+        up to rounding, or `upper` where none was found.
+    """
+    tolerance = 1e-9 * (upper + q * work)
+    free, base_work, base_cost = core_of(
+        data, j, prices, available, q, upper - hull_cost + tolerance,
+        start, mode, gain, cost, plan,
+    )  # fmt: skip
+    if optimistic:
+        left = work - base_work - 1e-11 * work
+    else:
+        left = work - base_work + 1e-11 * work
+    if left <= 0.0:
+        return min(upper, base_cost)
+    count = start[0, free]
+    room = upper - base_cost + tolerance
+    if free == 0 or room <= 0.0:
+        return upper
+    used_bins = bins_for(gain, count, left, bins, optimistic)
+    scale = _COST_UNITS / room
+    for i in range(count):
+        ratio = gain[i] / left * used_bins
+        if optimistic:
+            ratio = np.ceil(ratio * (1.0 - _ROOM))
+        else:
+            ratio = np.floor(ratio * (1.0 + _ROOM) - 2.0 * _ROOM)
+        steps[0, i] = np.int32(min(ratio, float(used_bins)))
+        steps[1, i] = np.int32(min(cost[i] * scale, float(_MOST_COST)))
+    # Bins that the slots from f on can still add: fewer bins done before them lead nowhere.
+    ahead = 0
+    for f in range(free):
+        ahead += steps[0, start[0, f + 1] - 1]
+    if ahead < used_bins:
+        return upper
+    row = table[0]
+    for b in range(used_bins + 1):
+        row[b] = _UNREACHED
+    row[0] = 0
+    done = 0
+    for f in range(free):
+        most = steps[0, start[0, f + 1] - 1]
+        ahead -= most
+        old, new = table[f], table[f + 1]
+        low = max(0, used_bins - ahead)
+        high = min(used_bins, done + most)
+        # A state stands for "at least b bins"; those below `low` are never read again.
+        new[low : used_bins + 1] = old[low : used_bins + 1]
+        for i in range(start[0, f], start[0, f + 1]):
+            _relax(new, old, low, high, steps[0, i], steps[1, i])
+        done = high
+    if table[free, used_bins] >= _UNREACHED:
+        return upper
+    reached = table[free, used_bins]
+    b = used_bins
+    for f in range(free - 1, -1, -1):
+        value = table[f + 1, b]
+        if value == table[f, b]:
+            continue
+        for i in range(start[0, f], start[0, f + 1]):
+            before = max(0, b - steps[0, i])
+            if np.int32(table[f, before] + steps[1, i]) == value:
+                plan[start[1, f]] = mode[i]
+                b = before
+                break
+    if optimistic:
+        return min(upper, base_cost + reached / scale - tolerance)
+    return base_cost + reached / scale
+
+
+@njit(cache=True, nogil=True)
+def cheapest_run(
+    data: Any, j: int, prices: Any, available: Any, work: float
+) -> tuple[float, int, int, int]:
+    """Return the cheapest single run that does `work` by the deadline, its losses included.
+
+    Returns
+    -------
+    cost, mode, first, end
+        The run holds `mode` in slots ``first : end``; cost = +inf where there is none.
+    """
+    best = NEVER
+    best_mode = -1
+    best_first = 0
+    best_end = 0
+    begin, stop = data.first[j], data.end[j]
+    for m in range(data.mode_start[j], data.mode_start[j + 1]):
+        k = data.site[m]
+        units = data.units[m]
+        # The running job of a moldable kind goes on from slot 0 or not at all.
+        fixed = data.running[j] >= 0 and not data.malleable[j]
+        last_start = min(stop, 1) if fixed else stop
+        end = begin
+        spent = 0.0
+        for a in range(begin, last_start):
+            if end < a:
+                end = a
+                spent = 0.0
+            if data.units[m] > available[k, a]:
+                end = a + 1
+                spent = 0.0
+                continue
+            loss = first_loss(data, j, a, m)
+            from_time = data.boundaries[a] + loss
+            done = False
+            while True:
+                if end > a:
+                    until = min(data.boundaries[end], data.deadline[j])
+                    if data.rate[m] * (until - from_time) >= work:
+                        done = True
+                        break
+                if end >= stop or units > available[k, end]:
+                    break
+                spent += prices[k, end] * units
+                end += 1
+            if done and spent < best:
+                best, best_mode, best_first, best_end = spent, m, a, end
+            if not done and end >= stop:
+                break
+            # The next start gives this slot back; ends never move to the left, unless losses
+            # differ by start, which only makes a run one slot longer than it need be.
+            spent = max(0.0, spent - prices[k, a] * units)
+    return best, best_mode, best_first, best_end
+
+
+@njit(cache=True, nogil=True)
+def first_loss(data: Any, j: int, s: int, m: int) -> float:
+    """Return the seconds lost by a run of mode `m` that is the first since now and begins in `s`."""
+    if s == 0 and m == data.running[j]:
+        return data.loss_left_s[j]
+    if data.last_site[j] < 0:
+        return 0.0
+    if data.last_site[j] != data.site[m]:
+        return data.migration_s[j]
+    return data.restart_s[j]
+
+
+@njit(cache=True, nogil=True)
+def price_jobs_exactly(
+    data: Any,
+    prices: Any,
+    begin: int,
+    stop: int,
+    multiplier: Any,
+    hull_cost: Any,
+    whole_cost: Any,
+    bins: int,
+    cost: Any,
+    usage: Any,
+) -> float:
+    """Price jobs ``begin : stop`` by one mode per slot; return the sum of gains.
+
+    Jobs that the hull prices above their weight are left at that price.
+
+    Parameters
+    ----------
+    multiplier, hull_cost, whole_cost
+        (n,) from :func:`~edgeflow_opt.solvers.price.hull_kernels.price_jobs` at the same prices.
+    cost
+        (n,) output: at most the cost of every plan that meets the deadline.
+    usage
+        (K, T) output, added to: units used by the jobs that are worth it.
+    """
+    num_slots = prices.shape[1]
+    size = data.most_segments
+    table = np.empty((num_slots + 1, bins + 1), np.int32)
+    start = np.empty((2, num_slots + 1), np.int64)
+    mode = np.empty(size, np.int64)
+    gain = np.empty(size)
+    option_cost = np.empty(size)
+    steps = np.empty((2, size), np.int32)
+    plan = np.empty(num_slots, np.int64)
+    total = 0.0
+    for j in range(begin, stop):
+        cost[j] = hull_cost[j]
+        must = data.must_meet[j]
+        if cost[j] == NEVER or (cost[j] >= data.weight[j] and not must):
+            continue
+        if not data.malleable[j]:
+            found, m, a, b = cheapest_run(data, j, prices, data.capacity, data.need[j])
+            cost[j] = found
+            if found == NEVER:
+                continue
+            # Sliding sums round by at most eps times all that was ever added to them.
+            added = 0.0
+            for i in range(data.mode_start[j], data.mode_start[j + 1]):
+                for s in range(data.first[j], data.end[j]):
+                    added += prices[data.site[i], s] * data.units[i]
+            cost[j] = max(hull_cost[j], found - 1e-12 * added)
+            worth = data.weight[j] - cost[j]
+            if worth > 0.0 or must:
+                total += worth
+                for s in range(a, b):
+                    usage[data.site[m], s] += data.units[m]
+            continue
+        upper = whole_cost[j] if must else min(whole_cost[j], data.weight[j])
+        found = knapsack(
+            data, j, prices, data.capacity, data.need[j], multiplier[j], hull_cost[j], upper,
+            bins, True, table, start, mode, gain, option_cost, steps, plan,
+        )  # fmt: skip
+        cost[j] = max(hull_cost[j], found)
+        worth = data.weight[j] - cost[j]
+        if worth <= 0.0 and not must:
+            continue
+        total += worth
+        for s in range(data.first[j], data.end[j]):
+            m = plan[s]
+            if m >= 0:
+                usage[data.site[m], s] += data.units[m]
+    return total

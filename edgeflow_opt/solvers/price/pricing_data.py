@@ -1,0 +1,132 @@
+"""The instance as the compiled kernels of the price engine read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class PricingData(NamedTuple):
+    """Jobs, their modes and slots, flat; n jobs, K sites, T slots, M modes that are kept.
+
+    Parameters
+    ----------
+    boundaries
+        (T+1,) seconds.
+    capacity
+        (K, T) units.
+    priced
+        (n,) whether the job has a deadline and a worth: the others play no part in level 1.
+    weight
+        (n,) worth of meeting the deadline.
+    need
+        (n,) work as the bounds see it: ``required`` less a few units of rounding, so that no plan
+        which the checker accepts in floating point falls short of it.
+    target
+        (n,) work as plans are built for it: ``required`` plus a few units of rounding.
+    deadline
+        (n,) seconds, +inf for best effort.
+    first, end
+        (n,) slots ``first : end`` can help to meet the deadline.
+    must_meet, malleable
+        (n,) flags.
+    restart_s, migration_s, loss_left_s
+        (n,) losses in seconds.
+    running
+        (n,) position of the running mode among the kept modes, -1 = idle.
+    last_site
+        (n,) index of the site where the job last ran, -1 = never.
+    lossy
+        (n,) whether any loss can befall the job.
+    mode_start
+        (n+1,) first kept mode of each job.
+    site, units, rate
+        (M,) of the kept modes, sorted by job, site and units.
+    mode_id
+        (M,) number of the mode in :class:`~edgeflow_opt.problem.arrays.ProblemArrays`.
+    most_segments
+        Largest number of modes times slots of one job, at least 1: size of work arrays.
+    most_modes
+        Largest number of modes of one job, at least 1.
+    """
+
+    boundaries: FloatArray
+    capacity: IntArray
+    priced: BoolArray
+    weight: FloatArray
+    need: FloatArray
+    target: FloatArray
+    deadline: FloatArray
+    first: IntArray
+    end: IntArray
+    must_meet: BoolArray
+    malleable: BoolArray
+    restart_s: FloatArray
+    migration_s: FloatArray
+    loss_left_s: FloatArray
+    running: IntArray
+    last_site: IntArray
+    lossy: BoolArray
+    mode_start: IntArray
+    site: IntArray
+    units: IntArray
+    rate: FloatArray
+    mode_id: IntArray
+    most_segments: int
+    most_modes: int
+
+
+def pricing_data(arrays: ProblemArrays) -> PricingData:
+    """Return the kernels' view of `arrays`.
+
+    Dominated modes are left out, which changes neither the optimum nor any bound. A moldable job
+    that runs keeps its running mode only, since it may have no other (nor any, if that mode has
+    become unusable).
+    """
+    kept = arrays.mode_kept.copy()
+    job = arrays.mode_job
+    if len(kept):
+        fixed = (~arrays.malleable & (arrays.running_mode >= 0))[job]
+        kept &= ~fixed | (arrays.running_mode[job] == np.arange(arrays.num_modes))
+    ids = np.flatnonzero(kept)
+    order = np.lexsort((arrays.mode_units[ids], arrays.mode_site[ids], job[ids]))
+    ids = ids[order].astype(np.int64)
+    mode_start = np.searchsorted(job[ids], np.arange(arrays.num_jobs + 1)).astype(np.int64)
+    position = np.full(arrays.num_modes + 1, -1, dtype=np.int64)
+    position[ids] = np.arange(len(ids))
+    rounding = 8.0 * _EPS * (arrays.num_slots + 16)
+    has_deadline = arrays.has_deadline
+    end = np.maximum(arrays.first_slot, arrays.end_slot)
+    modes = np.diff(mode_start)
+    return PricingData(
+        boundaries=arrays.boundaries,
+        capacity=np.ascontiguousarray(arrays.capacity, dtype=np.int64),
+        priced=has_deadline & ((arrays.weight > 0) | arrays.must_meet),
+        weight=arrays.weight,
+        need=arrays.required * (1.0 - rounding),
+        target=arrays.required * (1.0 + rounding),
+        deadline=arrays.deadline,
+        first=arrays.first_slot,
+        end=end,
+        must_meet=arrays.must_meet,
+        malleable=arrays.malleable,
+        restart_s=arrays.restart_s,
+        migration_s=arrays.migration_s,
+        loss_left_s=arrays.loss_left_s,
+        running=position[arrays.running_mode],
+        last_site=arrays.last_site,
+        lossy=arrays.has_losses,
+        mode_start=mode_start,
+        site=arrays.mode_site[ids],
+        units=arrays.mode_units[ids],
+        rate=arrays.mode_rate[ids],
+        mode_id=ids,
+        most_segments=int(max(1, (modes * (end - arrays.first_slot)).max(initial=1))),
+        most_modes=int(max(1, modes.max(initial=1))),
+    )
