@@ -53,6 +53,10 @@ class SolverFaultError(EdgeflowError):
     """A solver crashed, or contradicted itself or the checker (exit code 1)."""
 
 
+class PolicyError(EdgeflowError):
+    """An online policy broke a rule of the cluster, or crashed (exit code 1)."""
+
+
 class InvalidScheduleError(EdgeflowError):
     """A schedule failed the independent checker and was therefore not returned (exit code 1)."""
 

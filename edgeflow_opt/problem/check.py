@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.problem.data import SolveStatus
-from edgeflow_opt.problem.evaluate import by_job, evaluate, outcome_of
-from edgeflow_opt.problem.runs import LossRule, RunKind, instance_loss, runs_of
+from edgeflow_opt.problem.evaluate import by_job, evaluate_groups, outcome_of
+from edgeflow_opt.problem.runs import LossRule, RunKind, instance_loss, runs_of, with_stalls
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.data import (
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
         Site,
     )
 
-#: Relative tolerance for reported numbers (completion times, levels, the bound).
+#: Relative tolerance for reported numbers (levels, the bound).
 REPORT_TOLERANCE = 1e-6
 
-#: Completion times may also be rounded to hundredths of a second.
+#: Completion times may be rounded to hundredths of a second. The tolerance does not grow with the
+#: clock, which may count from 1970; only what a double can hold of such a time is granted.
 COMPLETION_TOLERANCE_S = 0.005 + 1e-9
 
 
@@ -43,7 +45,7 @@ class Violation:
     kind
         Name of the rule, one of ``unknown_job, unknown_site, unknown_mode, bad_interval,
         outside_horizon, off_grid, overlap, before_arrival, capacity, memory, not_malleable,
-        must_meet, outcomes, met, completion, objective, bound, status``.
+        must_meet, outcomes, met, completion, objective, bound, status, bad_stall``.
     job, site
         Whom it concerns; None where it concerns none in particular.
     time
@@ -105,26 +107,32 @@ def check(problem: EpochProblem, schedule: Schedule) -> CheckReport:
     """
     violations: list[Violation] = []
     usable: list[Allocation] = []
+    is_plain = _plain_rule(problem)
     for allocation in schedule.allocations:
+        if is_plain(allocation):
+            usable.append(allocation)
+            continue
         found = list(_allocation_violations(allocation, problem))
         violations += found
         if not any(v.kind.startswith("unknown") or v.kind == "bad_interval" for v in found):
             usable.append(allocation)
-    overlapping = list(_overlaps(problem.jobs, usable))
+    groups = by_job(problem.jobs, usable)
+    overlapping = list(_overlaps(groups))
     violations += overlapping
     violations += capacity_violations(problem.sites, usable)
     if overlapping:
         # A job in two modes at once has no credit that could be computed.
         violations += _shape_violations(problem, schedule)
         return CheckReport(valid=False, met_weight=0.0, met=0, violations=tuple(violations))
-    value, outcomes = evaluate(problem, usable)
-    violations += _one_run_violations(problem, usable)
+    value, outcomes = evaluate_groups(problem, groups)
+    violations += _one_run_violations(problem, groups)
     shape = list(_shape_violations(problem, schedule))
     violations += shape
-    if schedule.status in (SolveStatus.OPTIMAL, SolveStatus.FEASIBLE) and not shape:
-        violations += outcome_violations(outcomes, schedule.outcomes)
+    if schedule.status in (SolveStatus.OPTIMAL, SolveStatus.FEASIBLE):
         violations += _must_meet_violations(problem.jobs, outcomes)
-        violations += _claim_violations(schedule, value)
+        if not shape:
+            violations += outcome_violations(outcomes, schedule.outcomes)
+            violations += _claim_violations(schedule, value)
     return CheckReport(
         valid=not violations,
         met_weight=value.met_weight,
@@ -139,6 +147,7 @@ def check_history(
     allocations: Sequence[Allocation],
     outcomes: Sequence[Outcome],
     loss_rule: LossRule = instance_loss,
+    stalls: Mapping[str, Sequence[tuple[float, float]]] | None = None,
 ) -> CheckReport:
     """Check what a simulation carried out, by the same rules without the grid.
 
@@ -154,11 +163,15 @@ def check_history(
         One per job, in order: what the simulation claims.
     loss_rule
         Loss of a run by how it begins (see :func:`~edgeflow_opt.problem.runs.runs_of`).
+    stalls
+        By job, sorted (time, seconds): further losses while it runs (see
+        :func:`~edgeflow_opt.problem.runs.with_stalls`). None = there are none.
 
     Returns
     -------
     report
-        As for :func:`check`.
+        As for :func:`check`; a stall that is negative, not finite or out of order is a violation
+        ``bad_stall``.
     """
     site_of = {site.name: site for site in sites}
     job_of = {job.id: job for job in jobs}
@@ -169,16 +182,30 @@ def check_history(
         violations += found
         if not any(v.kind.startswith("unknown") or v.kind == "bad_interval" for v in found):
             usable.append(allocation)
-    overlapping = list(_overlaps(jobs, usable))
+    groups = by_job(jobs, usable)
+    overlapping = list(_overlaps(groups))
     violations += overlapping
     violations += capacity_violations(sites, usable)
+    ids = [outcome.job for outcome in outcomes]
+    if ids != [job.id for job in jobs]:
+        violations.append(
+            Violation(
+                kind="outcomes",
+                message="outcomes must name every job once, in the order of the jobs",
+            )
+        )
+        outcomes = ()
+    stalls = stalls or {}
+    for name, sequence in stalls.items():
+        violations += _stall_violations(name, sequence)
     met_weight, met = 0.0, 0
     if not overlapping:
-        groups = by_job(jobs, usable)
-        recomputed = [
-            outcome_of(job, runs_of(job, groups[job.id], None, loss_rule)) for job in jobs
-        ]
-        violations += outcome_violations(recomputed, outcomes)
+        recomputed = []
+        for job in jobs:
+            runs = runs_of(job, groups[job.id], None, loss_rule)
+            recomputed.append(outcome_of(job, with_stalls(runs, stalls.get(job.id, ()))))
+        if outcomes:
+            violations += outcome_violations(recomputed, outcomes)
         met = sum(outcome.met is True for outcome in recomputed)
         met_weight = float(
             sum(job.weight for job, o in zip(jobs, recomputed, strict=True) if o.met)
@@ -186,6 +213,19 @@ def check_history(
     return CheckReport(
         valid=not violations, met_weight=met_weight, met=met, violations=tuple(violations)
     )
+
+
+def _stall_violations(job: str, stalls: Sequence[tuple[float, float]]) -> Iterator[Violation]:
+    """Yield what is wrong with the stalls of one job."""
+    last = -math.inf
+    for time, seconds in stalls:
+        if not (math.isfinite(time) and math.isfinite(seconds) and seconds >= 0 and time >= last):
+            yield Violation(
+                kind="bad_stall", job=job, time=time, amount=seconds,
+                message=f"job '{job}' has a stall of {seconds} s at {time}: times must rise and "
+                "seconds be at least 0",
+            )  # fmt: skip
+        last = time
 
 
 def _mode_violations(
@@ -230,6 +270,31 @@ def _mode_violations(
         )  # fmt: skip
 
 
+def _plain_rule(problem: EpochProblem) -> Callable[[Allocation], bool]:
+    """Return a fast test that an allocation breaks none of :func:`_allocation_violations`.
+
+    Almost every allocation of almost every schedule passes it, so that the wordy test is for the
+    few that do not.
+    """
+    boundaries = frozenset(problem.grid.boundaries)
+    site_of = {site.name: site for site in problem.sites}
+    modes_of = {
+        job.id: frozenset((m.site, m.gpus) for m in job.modes if site_of[m.site].hosts(job))
+        for job in problem.jobs
+    }
+    arrival_of = {job.id: -math.inf if job.arrival is None else job.arrival for job in problem.jobs}
+
+    def is_plain(a: Allocation) -> bool:
+        return (
+            (a.site, a.gpus) in modes_of.get(a.job, ())
+            and a.start in boundaries
+            and a.end in boundaries
+            and arrival_of[a.job] <= a.start < a.end
+        )
+
+    return is_plain
+
+
 def _allocation_violations(a: Allocation, problem: EpochProblem) -> Iterator[Violation]:
     """Yield what is wrong with one allocation of an instance."""
     job_of = {a.job: problem.jobs[problem.job_index[a.job]]} if a.job in problem.job_index else {}
@@ -259,9 +324,9 @@ def _is_boundary(boundaries: Sequence[float], time: float) -> bool:
     return index < len(boundaries) and boundaries[index] == time
 
 
-def _overlaps(jobs: Sequence[Job], allocations: Iterable[Allocation]) -> Iterator[Violation]:
+def _overlaps(groups: Mapping[str, Sequence[Allocation]]) -> Iterator[Violation]:
     """Yield a violation wherever a job is in two modes at a time."""
-    for group in by_job(jobs, allocations).values():
+    for group in groups.values():
         end = -math.inf
         for a in group:
             if a.start < end:
@@ -322,10 +387,9 @@ def _excess(site: Site, start: float, end: float, units: int) -> Violation:
 
 
 def _one_run_violations(
-    problem: EpochProblem, allocations: Iterable[Allocation]
+    problem: EpochProblem, groups: Mapping[str, Sequence[Allocation]]
 ) -> Iterator[Violation]:
     """Yield violations of moldable jobs: one mode, one run, that which runs already if any."""
-    groups = by_job(problem.jobs, allocations)
     for job in problem.jobs:
         if job.malleable or not groups[job.id]:
             continue
@@ -361,9 +425,10 @@ def _shape_violations(problem: EpochProblem, schedule: Schedule) -> Iterator[Vio
     expected = [job.id for job in problem.jobs]
     if ids != expected:
         missing = sorted(set(expected) - set(ids))
+        surplus = (Counter(ids) - Counter(expected)).total()
         yield Violation(
             kind="outcomes", job=missing[0] if missing else None,
-            amount=float(len(missing)),
+            amount=float(len(missing) + surplus),
             message="outcomes must name every job once, in the order of the instance"
             + (f"; {len(missing)} are missing, '{missing[0]}' first" if missing else ""),
         )  # fmt: skip
@@ -387,7 +452,9 @@ def outcome_violations(
             )  # fmt: skip
         elif true.completion is not None and said.completion is not None:
             difference = abs(true.completion - said.completion)
-            if difference > max(COMPLETION_TOLERANCE_S, REPORT_TOLERANCE * abs(true.completion)):
+            tolerance = COMPLETION_TOLERANCE_S + 4 * math.ulp(true.completion)
+            # Written so that a claim of NaN is refused.
+            if not difference <= tolerance:
                 yield Violation(
                     kind="completion", job=true.job, time=true.completion, amount=difference,
                     message=f"job '{true.job}' is said to complete at {said.completion}, but it "
@@ -423,7 +490,12 @@ def _claim_violations(schedule: Schedule, value: ObjectiveValue) -> Iterator[Vio
             )  # fmt: skip
     reached = value.level_1
     tolerance = REPORT_TOLERANCE * max(1.0, abs(reached))
-    if schedule.bound is not None and not schedule.bound >= reached - tolerance:
+    if schedule.bound is not None and not math.isfinite(schedule.bound):
+        yield Violation(
+            kind="bound",
+            message=f"bound must be a finite number, or null where there is none, not {schedule.bound}",
+        )
+    elif schedule.bound is not None and schedule.bound < reached - tolerance:
         yield Violation(
             kind="bound", amount=reached - schedule.bound,
             message=f"bound {schedule.bound:g} is below the value {reached:g} reached",

@@ -13,7 +13,7 @@ GPUs, or resumed after idling). A run without credit still counts as having run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -126,6 +126,38 @@ def runs_of(
         runs.append(Run(start, end, site, gpus, mode.rate, kind, loss_rule(job, kind, gpus)))
         running, last_site = None, site
     return runs
+
+
+def with_stalls(runs: Sequence[Run], stalls: Sequence[tuple[float, float]]) -> list[Run]:
+    """Return `runs` cut at `stalls`: losses that befall a job while it runs, not when a run begins.
+
+    A stall (time, seconds) within a run adds that many seconds to what is left of its loss then;
+    the piece from there on continues the run. What a run has not paid when it ends is forgotten.
+
+    Parameters
+    ----------
+    runs
+        The runs of one job, in order.
+    stalls
+        Stalls of that job, sorted by time; such as fall into no run do nothing.
+    """
+    pieces: list[Run] = []
+    index = 0
+    for run in runs:
+        while index < len(stalls) and stalls[index][0] < run.start:
+            index += 1
+        piece = run
+        while index < len(stalls) and stalls[index][0] < run.end:
+            time, seconds = stalls[index]
+            index += 1
+            left = max(0.0, piece.start + piece.loss - time) + seconds
+            if time > piece.start:
+                pieces.append(replace(piece, end=time))
+                piece = replace(piece, start=time, kind=RunKind.CONTINUED, loss=left)
+            else:
+                piece = replace(piece, loss=piece.loss + seconds)
+        pieces.append(piece)
+    return pieces
 
 
 def credit_by(runs: Sequence[Run], time: float) -> float:

@@ -1,0 +1,174 @@
+"""The account of one unfinished job: what it holds, what it has earned, when it will be done.
+
+Credit is never summed up from event to event: it is computed from the start of the present piece
+of a run, by the operations of :mod:`edgeflow_opt.problem.runs` in their order. So rounding does not
+grow with the number of events, and simulator and checker get the same numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from edgeflow_opt.policies.base import JobState
+from edgeflow_opt.problem.data import Allocation, Outcome
+from edgeflow_opt.problem.runs import RunKind
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem import Job, Mode
+    from edgeflow_opt.simulation.overhead import Overhead
+
+
+class JobLedger:
+    """The account of a job from its arrival to its end.
+
+    Parameters
+    ----------
+    job
+        The job.
+    index
+        Its position in the trace.
+    """
+
+    __slots__ = (
+        "allocations",
+        "attained",
+        "completes_at",
+        "done",
+        "index",
+        "job",
+        "last_site",
+        "loss",
+        "mode",
+        "piece_start",
+        "required",
+        "run_start",
+        "seen",
+        "seen_gpus",
+        "seen_job",
+        "stalls",
+    )
+
+    def __init__(self, job: Job, index: int) -> None:
+        self.job = job
+        self.index = index
+        self.required = job.required
+        self.mode: Mode | None = None
+        self.run_start = 0.0
+        self.piece_start = 0.0
+        self.loss = 0.0
+        self.done = 0.0
+        """Credit of the pieces that have ended."""
+        self.completes_at = math.inf
+        """Time of completion if nothing changes."""
+        self.last_site: str | None = None
+        self.attained = 0.0
+        self.allocations: list[Allocation] = []
+        self.stalls: list[tuple[float, float]] = []
+        self.seen = JobState(job=job, required_left=self.required)
+        self.seen_job = job
+        self.seen_gpus = -1
+
+    def earned(self, time: float) -> float:
+        """Return the credit of the present piece by `time`."""
+        if self.mode is None:
+            return 0.0
+        return self.mode.rate * max(0.0, time - self.piece_start - self.loss)
+
+    def complete_at(self, time: float) -> bool:
+        """Whether the credit by `time` suffices."""
+        earned = self.earned(time)
+        return earned > 0.0 and self.done + earned >= self.required
+
+    def begin(self, mode: Mode, time: float, overhead: Overhead) -> None:
+        """Begin a run in `mode` (the one before has been ended)."""
+        if self.last_site is None:
+            kind = RunKind.FIRST
+        elif self.last_site != mode.site:
+            kind = RunKind.MIGRATED
+        else:
+            kind = RunKind.RESTARTED
+        self.mode = mode
+        self.run_start = self.piece_start = time
+        self.loss = overhead.run_loss(self.job, kind, mode.gpus)
+        self.last_site = mode.site
+        self._foresee()
+
+    def stall(self, time: float, seconds: float) -> None:
+        """Let the present run earn nothing for `seconds` more."""
+        if time > self.piece_start:
+            self.done += self.earned(time)
+            self.loss = max(0.0, self.piece_start + self.loss - time) + seconds
+            self.piece_start = time
+        else:
+            self.loss += seconds
+        self.stalls.append((time, seconds))
+        self._foresee()
+
+    def end(self, time: float) -> None:
+        """End the present run, if there is one."""
+        mode = self.mode
+        if mode is None:
+            return
+        self.done += self.earned(time)
+        self.attained += mode.gpus * (time - self.run_start)
+        self.allocations.append(
+            Allocation(
+                job=self.job.id, start=self.run_start, end=time, site=mode.site, gpus=mode.gpus
+            )
+        )
+        self.mode = None
+        self.completes_at = math.inf
+
+    def outcome(self, time: float) -> Outcome:
+        """Return what becomes of the job, whose credit suffices by `time`, its run still open.
+
+        The same rule as :func:`edgeflow_opt.problem.evaluate.outcome_of`.
+        """
+        completion, deadline = min(self._formula(), time), self.job.deadline
+        if deadline is None:
+            return Outcome(job=self.job.id, met=None, completion=completion)
+        met = completion <= deadline or self.done + self.earned(deadline) >= self.required
+        return Outcome(
+            job=self.job.id, met=met, completion=min(completion, deadline) if met else completion
+        )
+
+    def look(
+        self, time: float, overhead: Overhead, event_loss: float, cluster_gpus: int
+    ) -> JobState:
+        """Return the job as a policy sees it at `time`; every field is set anew."""
+        mode, seen = self.mode, self.seen
+        gpus = 0 if mode is None else mode.gpus
+        if gpus != self.seen_gpus:
+            self.seen_job = overhead.as_seen(self.job, gpus, cluster_gpus)
+            self.seen_gpus = gpus
+        seen.job = self.seen_job
+        seen.required_left = self.required - self.done - self.earned(time)
+        seen.mode = mode
+        seen.run_start = self.run_start
+        seen.last_site = self.last_site
+        if mode is None:
+            seen.loss_left_s = 0.0
+            seen.attained_gpu_s = self.attained
+        else:
+            seen.loss_left_s = max(0.0, self.piece_start + self.loss - time) + event_loss
+            seen.attained_gpu_s = self.attained + gpus * (time - self.run_start)
+        return seen
+
+    def _formula(self) -> float:
+        assert self.mode is not None
+        left = self.required - self.done
+        return self.piece_start + self.loss + left / self.mode.rate
+
+    def _foresee(self) -> None:
+        """Set the time of completion: the formula, moved up until the credit does suffice then.
+
+        The division may be rounded down; a completion that came too early would find the job not
+        done and be followed by another at the same time, for ever.
+        """
+        time = self._formula()
+        step = math.ulp(time)
+        while not self.complete_at(time):
+            time += step
+            step *= 2.0
+        self.completes_at = time

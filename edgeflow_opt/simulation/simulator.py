@@ -1,0 +1,404 @@
+"""The event-driven simulator of the paper's model, in continuous time.
+
+Events are arrivals, completions, changes of capacity and the wake-ups a policy asks for. All events
+at one time lead to one decision, in which all unfinished jobs are re-allocated (Gu, Jin, Liu,
+Journal of Software 36(12), 2025, section 1 of our notes on it: only then, and rates are constant
+in between). A job whose mode changes begins a new run with its loss, any other goes on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import math
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from edgeflow_opt.errors import EdgeflowError, InvalidScheduleError, PolicyError, UsageError
+from edgeflow_opt.policies.base import ClusterState, Decision
+from edgeflow_opt.policies.registry import make_policy
+from edgeflow_opt.problem.check import check_history
+from edgeflow_opt.problem.data import Outcome, in_order
+from edgeflow_opt.simulation.decisions import check_decision
+from edgeflow_opt.simulation.inputs import check_inputs
+from edgeflow_opt.simulation.ledger import JobLedger
+from edgeflow_opt.simulation.metrics import metrics_of
+from edgeflow_opt.simulation.overhead import JobLosses, Overhead, cluster_gpus, parse_overhead
+from edgeflow_opt.simulation.result import EventRecord, SimulationResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from edgeflow_opt.policies.base import Policy
+    from edgeflow_opt.problem import Job, Site
+
+#: Wake-ups in a row, no job earning credit in between, after which a policy is said to be stuck.
+MAX_FRUITLESS_WAKE_UPS = 10_000
+
+#: Completions this many units in the last place apart are one event: rounding made them two.
+_RESOLUTION_ULPS = 8.0
+
+
+def simulate(
+    jobs: Sequence[Job],
+    sites: Sequence[Site],
+    policy: Policy | str,
+    *,
+    overhead: Overhead | str | None = None,
+    merge_s: float = 0.0,
+    reveal_future: bool = False,
+    check: bool = True,
+    log: bool = False,
+    on_event: Callable[[EventRecord], None] | None = None,
+    name: str | None = None,
+) -> SimulationResult:
+    """Simulate `jobs` on `sites` under `policy`, until nothing is left to happen.
+
+    Parameters
+    ----------
+    jobs
+        The trace: every job with its arrival, none with a past; in any order.
+    sites
+        The cluster with its capacity over the whole time.
+    policy
+        A fresh policy (it may keep state), or the name of one in the registry.
+    overhead
+        Model of the time lost by reconfiguration, or its name (see
+        :func:`~edgeflow_opt.simulation.parse_overhead`). None = each job's own losses.
+    merge_s
+        Least time between two decisions, seconds, at least 0: events that come sooner wait and are
+        merged, as in the slots of ElasticFlow. Units of a job that completes meanwhile stay held,
+        though its completion counts at its own time. A fall of capacity never waits. 0 = never.
+    reveal_future
+        Whether the policy sees the capacity of times to come; else the present one seems to last.
+    check
+        Whether the independent checker has to pass the history.
+    log
+        Whether the result lists all events.
+    on_event
+        Called after every event; must be quick.
+    name
+        Name of the policy in the result; None = its name in the registry or its class.
+
+    Returns
+    -------
+    result
+        Allocations, outcomes and metrics. The same input and a deterministic policy give the same
+        result, wall times apart.
+
+    Raises
+    ------
+    InstanceError
+        If jobs or sites break a rule; all faults are named.
+    UsageError
+        If an option makes no sense or the policy is not known.
+    PolicyError
+        If the policy breaks a rule of the cluster, crashes, or wakes up for ever.
+    InvalidScheduleError
+        If the history fails the checker.
+    """
+    if isinstance(overhead, str):
+        overhead = parse_overhead(overhead)
+    if not (0.0 <= merge_s < math.inf):
+        raise UsageError(f"option merge_s: must be a finite number >= 0, got {merge_s!r}")
+    check_inputs(jobs, sites)
+    if isinstance(policy, str):
+        name = name or policy
+        policy = make_policy(policy)
+    run = _Simulation(
+        jobs,
+        sites,
+        policy,
+        name=name or type(policy).__name__,
+        overhead=overhead or JobLosses(),
+        merge_s=merge_s,
+        reveal_future=reveal_future,
+    )
+    events: list[EventRecord] = []
+    while run.advance():
+        if log or on_event is not None:
+            record = run.record()
+            if log:
+                events.append(record)
+            if on_event is not None:
+                on_event(record)
+    return run.result(check, tuple(events))
+
+
+class _Simulation:
+    """One simulation on its way."""
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        sites: Sequence[Site],
+        policy: Policy,
+        *,
+        name: str,
+        overhead: Overhead,
+        merge_s: float,
+        reveal_future: bool,
+    ) -> None:
+        self.jobs = jobs
+        self.policy = policy
+        self.name = name
+        self.overhead = overhead
+        self.merge_s = merge_s
+        self.reveal_future = reveal_future
+        self.sites = {site.name: site for site in sites}
+        self.cluster_gpus = cluster_gpus(sites)
+        self.event_loss = overhead.event_loss(self.cluster_gpus)
+        self.ledgers: list[JobLedger | None] = [None] * len(jobs)
+        self.outcomes: list[Outcome | None] = [None] * len(jobs)
+        self.active: dict[str, JobLedger] = {}
+        """Unfinished jobs by id, in order of arrival."""
+        self.refused: set[str] = set()
+        self.decision_s: list[float] = []
+        # Future events: three sorted queues and at most one wake-up.
+        arrivals = [(job.arrival, index) for index, job in enumerate(jobs)]
+        self.arrivals = sorted((t, index) for t, index in arrivals if t is not None)
+        self.next_arrival = 0
+        start = self.arrivals[0][0] if self.arrivals else math.inf
+        self.changes = sorted(
+            (t, site.name, units)
+            for site in sites
+            for (_, before), (t, units) in pairwise(site.capacity)
+            if t > start and units != before
+        )
+        self.next_change = 0
+        self.completions: list[tuple[float, int]] = []
+        """Heap of (time, index of the job); an entry whose time is no longer true is skipped."""
+        self.wake_up = math.inf
+        self.capacity = {
+            site.name: site.capacity_at(start) if self.arrivals else 0 for site in sites
+        }
+        self.visible = [self._as_seen(site, start) for site in sites]
+        # The present event.
+        self.now = -math.inf
+        self.last_decision = -math.inf
+        self.arrived: list[str] = []
+        self.completed: list[str] = []
+        self.newly_refused: tuple[str, ...] = ()
+        self.capacity_changed = self.woken = False
+        self.fruitless = 0
+
+    def advance(self) -> bool:
+        """Go on to the next event at which the policy is asked; False = there is none."""
+        while True:
+            first = self._next_time()
+            if first == math.inf:
+                return False
+            self._gather(first)
+            self._complete()
+            if self.active:
+                self._decide()
+                return True
+            self.wake_up = math.inf
+
+    def _next_time(self) -> float:
+        """Return the time of the next event, +inf where nothing is left to happen."""
+        heap = self.completions
+        while heap:
+            ledger = self.ledgers[heap[0][1]]
+            if ledger is not None and ledger.completes_at == heap[0][0]:
+                break
+            heapq.heappop(heap)
+        arrival = (
+            self.arrivals[self.next_arrival][0]
+            if self.next_arrival < len(self.arrivals)
+            else math.inf
+        )
+        if arrival == math.inf and not self.active:
+            return math.inf
+        change = (
+            self.changes[self.next_change][0] if self.next_change < len(self.changes) else math.inf
+        )
+        return min(arrival, change, heap[0][0] if heap else math.inf, self.wake_up)
+
+    def _gather(self, first: float) -> None:
+        """Take all events that belong to the one that begins at `first`, and set the time of it.
+
+        That is the time of the last of them; only a fall of capacity ends the gathering, since
+        nobody may hold the lost units for a moment longer.
+        """
+        self.arrived.clear()
+        self.completed.clear()
+        self.capacity_changed = self.woken = False
+        now = max(first, self.last_decision + self.merge_s)
+        until = now + _RESOLUTION_ULPS * math.ulp(now)
+        time = self._next_time()
+        while time <= until:
+            now = max(now, time)
+            if self.next_change < len(self.changes) and self.changes[self.next_change][0] == time:
+                if self._change_capacity():
+                    now = until = time
+            elif (
+                self.next_arrival < len(self.arrivals)
+                and self.arrivals[self.next_arrival][0] == time
+            ):
+                self._arrive()
+            elif self.wake_up == time:
+                self.woken, self.wake_up = True, math.inf
+            else:
+                # The job keeps its units until the decision.
+                heapq.heappop(self.completions)
+            time = self._next_time()
+        self.now = now
+
+    def _arrive(self) -> None:
+        index = self.arrivals[self.next_arrival][1]
+        self.next_arrival += 1
+        job = self.jobs[index]
+        self.ledgers[index] = self.active[job.id] = JobLedger(job, index)
+        self.arrived.append(job.id)
+
+    def _change_capacity(self) -> bool:
+        """Carry out the next change of capacity; return whether it is a fall."""
+        time, name, units = self.changes[self.next_change]
+        self.next_change += 1
+        falls = units < self.capacity[name]
+        self.capacity[name] = units
+        self.capacity_changed = True
+        if not self.reveal_future:
+            site = self.sites[name]
+            self.visible = [
+                self._as_seen(site, time) if seen.name == name else seen for seen in self.visible
+            ]
+        return falls
+
+    def _as_seen(self, site: Site, time: float) -> Site:
+        """Return `site` as the policy may know it from `time` on."""
+        if self.reveal_future or time == math.inf:
+            return site
+        return dataclasses.replace(site, capacity=((time, site.capacity_at(time)),))
+
+    def _complete(self) -> None:
+        """Close the accounts of the jobs whose credit suffices by now."""
+        now = self.now
+        for ledger in [ledger for ledger in self.active.values() if ledger.complete_at(now)]:
+            self.outcomes[ledger.index] = ledger.outcome(now)
+            self.completed.append(ledger.job.id)
+            self._retire(ledger)
+
+    def _retire(self, ledger: JobLedger) -> None:
+        ledger.end(self.now)
+        del self.active[ledger.job.id]
+
+    def _decide(self) -> None:
+        """Ask the policy and carry out what it says."""
+        now = self.now
+        self._notice_fruitless_wake_ups()
+        state = ClusterState(
+            now=now,
+            jobs=tuple(
+                ledger.look(now, self.overhead, self.event_loss, self.cluster_gpus)
+                for ledger in self.active.values()
+            ),
+            sites=tuple(self.visible),
+            arrived=frozenset(self.arrived),
+            capacity_changed=self.capacity_changed,
+        )
+        began = time.perf_counter()
+        try:
+            decision = self.policy.decide(state)
+        except EdgeflowError:
+            raise
+        except Exception as fault:
+            raise PolicyError(
+                f"policy '{self.name}' at {now!r} s failed with {type(fault).__name__}: {fault}"
+            ) from fault
+        self.decision_s.append(time.perf_counter() - began)
+        check_decision(self.name, decision, now, self.active, self.sites, self.capacity)
+        self._carry_out(decision)
+        self.last_decision = now
+
+    def _carry_out(self, decision: Decision) -> None:
+        now = self.now
+        self.newly_refused = tuple(sorted(decision.refused))
+        for name in self.newly_refused:
+            self.refused.add(name)
+            self._retire(self.active[name])
+        allocation = decision.allocation
+        for name, ledger in self.active.items():
+            mode, before = allocation.get(name), ledger.mode
+            if mode is not before and mode != before:
+                ledger.end(now)
+                if mode is not None:
+                    ledger.begin(mode, now, self.overhead)
+            if ledger.mode is None:
+                continue
+            if self.event_loss > 0.0:
+                ledger.stall(now, self.event_loss)
+            elif ledger.mode is before:
+                continue
+            heapq.heappush(self.completions, (ledger.completes_at, ledger.index))
+        self.wake_up = math.inf if decision.wake_up is None else decision.wake_up
+
+    def _notice_fruitless_wake_ups(self) -> None:
+        """Count wake-ups in a row between which no job earned anything; refuse too many."""
+        news = self.arrived or self.completed or self.capacity_changed
+        if news or any(ledger.earned(self.now) > 0.0 for ledger in self.active.values()):
+            self.fruitless = 0
+            return
+        self.fruitless += 1
+        if self.fruitless > MAX_FRUITLESS_WAKE_UPS:
+            raise PolicyError(
+                f"policy '{self.name}' at {self.now!r} s: has asked to be woken "
+                f"{self.fruitless} times in a row while no job earned anything; "
+                f"{len(self.active)} jobs are unfinished; let one run, or ask for no wake-up"
+            )
+
+    def record(self) -> EventRecord:
+        """Return the record of the present event."""
+        return EventRecord(
+            time=self.now,
+            arrived=tuple(self.arrived),
+            completed=tuple(self.completed),
+            refused=self.newly_refused,
+            capacity_changed=self.capacity_changed,
+            woken=self.woken,
+            unfinished=len(self.active),
+            running=sum(ledger.mode is not None for ledger in self.active.values()),
+            decision_s=self.decision_s[-1],
+        )
+
+    def result(self, check: bool, events: tuple[EventRecord, ...]) -> SimulationResult:
+        """Return the result, checked if `check`."""
+        # Nothing can be running: every run ends in a completion, which is an event.
+        assert all(ledger.mode is None for ledger in self.active.values())
+        outcomes = tuple(
+            outcome
+            or Outcome(job=job.id, met=None if job.deadline is None else False, completion=None)
+            for job, outcome in zip(self.jobs, self.outcomes, strict=True)
+        )
+        ledgers = [ledger for ledger in self.ledgers if ledger is not None]
+        allocations = in_order((a for ledger in ledgers for a in ledger.allocations), self.jobs)
+        stalls = {ledger.job.id: tuple(ledger.stalls) for ledger in ledgers if ledger.stalls}
+        sites = tuple(self.sites.values())
+        if check:
+            report = check_history(
+                self.jobs, sites, allocations, outcomes, self.overhead.run_loss, stalls
+            )
+            if not report.valid:
+                raise InvalidScheduleError(
+                    f"the history of policy '{self.name}' fails the checker "
+                    f"({len(report.violations)} violations): {report.violations[0].message}; "
+                    "it is not returned"
+                )
+        return SimulationResult(
+            policy=self.name,
+            allocations=allocations,
+            outcomes=outcomes,
+            refused=frozenset(self.refused),
+            metrics=metrics_of(
+                self.jobs,
+                sites,
+                allocations,
+                outcomes,
+                refused=self.refused,
+                decision_s=self.decision_s,
+            ),
+            stalls=stalls,
+            events=events,
+        )
