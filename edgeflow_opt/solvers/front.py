@@ -39,6 +39,7 @@ SOLVERS = Registry(
     {
         "auto": "edgeflow_opt.solvers.auto:SOLVER",
         "greedy": "edgeflow_opt.solvers.greedy:SOLVER",
+        "edgeflow-select": "edgeflow_opt.solvers.greedy:SELECT_SOLVER",
         "cpsat": "edgeflow_opt.solvers.cpsat:SOLVER",
         "highs": "edgeflow_opt.solvers.highs:SOLVER",
     },

@@ -1,0 +1,23 @@
+"""The EdgeFlow heuristic in three steps, compiled, for epoch problems and online policies."""
+
+from edgeflow_opt.solvers.greedy.options import GreedyOptions as GreedyOptions
+from edgeflow_opt.solvers.greedy.solver import GreedySolver
+from edgeflow_opt.solvers.greedy.solver import heuristic_plan as heuristic_plan
+
+#: The heuristic as published.
+SOLVER = GreedySolver("greedy", select_jobs=False)
+
+#: The better of the heuristic as published and the one that selects jobs under overload.
+SELECT_SOLVER = GreedySolver("edgeflow-select", select_jobs=True)
+
+
+def warm_up() -> None:
+    """Compile all kernels of the heuristic, or load them from the cache."""
+    from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site
+    from edgeflow_opt.problem.arrays import arrays_of
+
+    job = Job(id="j", deadline=2.0, work=1.0, modes=(Mode(site="cloud", gpus=1, rate=1.0),))
+    site = Site(name="cloud", kind="cloud", capacity=((0.0, 1),))
+    arrays = arrays_of(EpochProblem(grid=Grid((0.0, 1.0, 2.0)), sites=(site,), jobs=(job,)))
+    for select_jobs in (False, True):
+        heuristic_plan(arrays, GreedyOptions(), select_jobs)

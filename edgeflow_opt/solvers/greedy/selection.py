@@ -1,0 +1,175 @@
+"""Kernel of job selection under overload, in the manner of Moore and Hodgson.
+
+Moore (Management Science 15(1), 1968) minimises the number of late jobs of one machine: in deadline
+order, whenever a job does not fit, the largest accepted so far goes. Here a job takes a plan of
+least GPUs instead of the machine, its size is its GPU time per weight, and the one that goes may
+find an edge server that completes it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+
+import numpy as np
+from numba import njit
+
+from edgeflow_opt.problem.arrays import IntArray
+from edgeflow_opt.solvers.greedy.share import MODE, begin, plan_met, unbroken
+from edgeflow_opt.solvers.greedy.steps import by_size, demand, edge_mode, edge_run, stays_on_edge
+from edgeflow_opt.solvers.greedy.tables import Jobs, Modes, Plans, Rules, Sketch, Timeline
+from edgeflow_opt.solvers.greedy.timeline import commit, drop, hold
+
+
+@njit(cache=True)
+def to_cloud(
+    sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, rules: Rules, j: int
+) -> bool:
+    """Plan job j, which has no plan, on the cloud if it can be met there; return whether."""
+    begin(sketch, jobs, j)
+    if not plan_met(sketch, timeline, jobs, modes, j, jobs.first_piece[j], rules.slack_s):
+        return False
+    commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
+    return True
+
+
+@njit(cache=True)
+def to_edge(
+    sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, j: int
+) -> bool:
+    """Plan job j, which has no plan, on the first edge site that completes it in time.
+
+    It takes the earliest free stretch of a server that is long enough.
+    """
+    deadline, running = jobs.deadline[j], jobs.run_mode[j]
+    if running >= 0 and not jobs.malleable[j]:
+        return False
+    for k in range(timeline.free.shape[0]):
+        mode = -1 if timeline.is_cloud[k] else edge_mode(jobs, j, k)
+        if mode < 0:
+            continue
+        piece, size = jobs.first_piece[j], timeline.size[0]
+        while piece < size and timeline.times[piece] < deadline:
+            if timeline.free[k, piece] <= 0:
+                piece += 1
+                continue
+            begin(sketch, jobs, j)
+            if piece > 0:
+                sketch.state[MODE] = -1
+            if unbroken(sketch, timeline, jobs, modes, j, mode, piece, deadline):
+                commit(timeline, modes, plans, sketch, j, deadline)
+                return True
+            # The stretch is too short: go on behind it.
+            while piece < size and timeline.free[k, piece] > 0:
+                piece += 1
+    return False
+
+
+@njit(cache=True)
+def stay_on_edge(
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Jobs,
+    modes: Modes,
+    j: int,
+) -> bool:
+    """Let job j go on where it runs on the edge, if that completes it in time; return whether."""
+    if not stays_on_edge(timeline, jobs, modes, j):
+        return False
+    if not edge_run(sketch, timeline, jobs, modes, j, jobs.run_mode[j]):
+        return False
+    commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
+    return True
+
+
+@njit(cache=True)
+def _make_room(
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Jobs,
+    modes: Modes,
+    rules: Rules,
+    j: int,
+    largest: int,
+) -> int:
+    """Find a place for job j, which does not fit the cloud, maybe in that of the `largest` job.
+
+    Returns the job that is out: -1 = none, `j`, or `largest`.
+    """
+    if largest >= 0:
+        hold(timeline, modes, plans, largest, 1)
+        begin(sketch, jobs, j)
+        fits = plan_met(sketch, timeline, jobs, modes, j, jobs.first_piece[j], rules.slack_s)
+        hold(timeline, modes, plans, largest, -1)
+        if not fits:
+            largest = -1
+    if largest < 0:
+        return -1 if to_edge(sketch, timeline, plans, jobs, modes, j) else j
+    drop(timeline, modes, plans, largest)
+    moved = to_edge(sketch, timeline, plans, jobs, modes, largest)
+    if not moved and to_edge(sketch, timeline, plans, jobs, modes, j):
+        # Nobody has to go: the largest gets its place back.
+        moved = to_cloud(sketch, timeline, plans, jobs, modes, rules, largest)
+        return -1 if moved else largest
+    to_cloud(sketch, timeline, plans, jobs, modes, rules, j)
+    # What j leaves of the place may still do for the largest.
+    if moved or to_cloud(sketch, timeline, plans, jobs, modes, rules, largest):
+        return -1
+    return largest
+
+
+@njit(cache=True)
+def select(
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Jobs,
+    modes: Modes,
+    rules: Rules,
+    order: IntArray,
+) -> None:
+    """Plan the jobs of `order` (by deadline) that can be met together; the others reserve nothing.
+
+    A job on the edge stays there if that completes it in time. When a job does not fit the cloud,
+    a larger one goes to an edge server that completes it; else the job itself does; else the
+    larger one is out if that makes room; else the job is out. At the end those that are out are
+    tried once more, the smallest first.
+    """
+    size = np.full(len(jobs.work), math.inf)
+    out = np.empty(len(order), dtype=np.int64)
+    num_out = 0
+    if rules.rule_1:
+        for j in order:
+            stay_on_edge(sketch, timeline, plans, jobs, modes, j)
+    largest_first = [(0.0, -1)]
+    largest_first.pop()
+    for j in order:
+        if plans.segments[j] > 0:
+            continue
+        if jobs.weight[j] > 0.0:
+            size[j] = demand(jobs, modes, timeline, j) / jobs.weight[j]
+        in_cloud = to_cloud(sketch, timeline, plans, jobs, modes, rules, j)
+        if not in_cloud:
+            largest = -1
+            if len(largest_first) > 0 and (jobs.must[j] or -largest_first[0][0] > size[j]):
+                largest = largest_first[0][1]
+            loser = _make_room(sketch, timeline, plans, jobs, modes, rules, j, largest)
+            if largest >= 0 and not _in_cloud(timeline, plans, modes, largest):
+                heapq.heappop(largest_first)
+            if loser >= 0:
+                out[num_out] = loser
+                num_out += 1
+            in_cloud = _in_cloud(timeline, plans, modes, j)
+        if in_cloud and not jobs.must[j]:
+            heapq.heappush(largest_first, (-size[j], j))
+    for j in by_size(jobs, modes, timeline, out[:num_out]):
+        if not to_cloud(sketch, timeline, plans, jobs, modes, rules, j):
+            to_edge(sketch, timeline, plans, jobs, modes, j)
+
+
+@njit(cache=True)
+def _in_cloud(timeline: Timeline, plans: Plans, modes: Modes, j: int) -> bool:
+    """Whether job j has a plan on a cloud site."""
+    return plans.segments[j] > 0 and timeline.is_cloud[modes.site[plans.mode[plans.first[j]]]]

@@ -1,0 +1,479 @@
+"""Kernels that plan one job: the least share, the most it can get, one rigid run, an edge run.
+
+Every plan is drawn into the sketch: `begin` it, let one or more of the planners extend it, and
+commit it. The planners read the timeline and never change it. Credit follows the run-and-loss rule.
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from edgeflow_opt.solvers.greedy.tables import Jobs, Modes, Plans, Sketch, Timeline
+from edgeflow_opt.solvers.greedy.timeline import locate
+
+# Places in Sketch.number and Sketch.state.
+COMPLETION, GPU_S, LEFT, LOSS = 0, 1, 2, 3
+MODE, SITE = 0, 1
+
+#: Credit that may be missing at completion, relative to the work; far below the planning margin.
+CREDIT_TOLERANCE = 1e-10
+
+#: How often a share that misses for its losses is planned again with more work.
+RETRIES = 4
+
+
+@njit(cache=True)
+def begin(sketch: Sketch, jobs: Jobs, j: int) -> None:
+    """Start an empty sketch for job j as it stands now."""
+    sketch.segments[0] = 0
+    sketch.number[COMPLETION] = math.inf
+    sketch.number[GPU_S] = 0.0
+    sketch.number[LEFT] = jobs.work[j]
+    sketch.number[LOSS] = jobs.loss_left_s[j]
+    sketch.state[MODE] = jobs.run_mode[j]
+    sketch.state[SITE] = jobs.last_site[j]
+
+
+@njit(cache=True)
+def emit(sketch: Sketch, mode: int, start: float, end: float) -> None:
+    """Append a segment, or lengthen the last one where it goes on."""
+    last = sketch.segments[0] - 1
+    if last >= 0 and sketch.mode[last] == mode and sketch.end[last] == start:
+        sketch.end[last] = end
+        return
+    sketch.start[last + 1] = start
+    sketch.end[last + 1] = end
+    sketch.mode[last + 1] = mode
+    sketch.segments[0] = last + 2
+
+
+@njit(cache=True)
+def extend(
+    sketch: Sketch,
+    snap: bool,
+    jobs: Jobs,
+    modes: Modes,
+    j: int,
+    mode: int,
+    start: float,
+    end: float,
+    limit: float,
+) -> bool:
+    """Let job j hold `mode` from `start` to `end`; return whether that completes it by `limit`.
+
+    Without `snap` the segment ends with the completion.
+    """
+    if mode != sketch.state[MODE]:
+        if sketch.state[SITE] < 0:
+            sketch.number[LOSS] = 0.0
+        elif sketch.state[SITE] != modes.site[mode]:
+            sketch.number[LOSS] = jobs.migration_s[j]
+        else:
+            sketch.number[LOSS] = jobs.restart_s[j]
+        sketch.state[MODE] = mode
+        sketch.state[SITE] = modes.site[mode]
+    rate, loss, left = modes.rate[mode], sketch.number[LOSS], sketch.number[LEFT]
+    stop = min(end, limit)
+    useful = stop - start - loss
+    if useful > 0.0 and rate * useful >= left - CREDIT_TOLERANCE * jobs.work[j]:
+        finish = min(stop, start + loss + left / rate)
+        emit(sketch, mode, start, end if snap else finish)
+        sketch.number[COMPLETION] = finish
+        sketch.number[GPU_S] += modes.gpus[mode] * (finish - start)
+        sketch.number[LEFT] = 0.0
+        return True
+    if useful > 0.0:
+        sketch.number[LEFT] = left - rate * useful
+    sketch.number[LOSS] = max(0.0, loss - (end - start))
+    sketch.number[GPU_S] += modes.gpus[mode] * (end - start)
+    emit(sketch, mode, start, end)
+    return False
+
+
+@njit(cache=True)
+def survey(
+    sketch: Sketch,
+    timeline: Timeline,
+    jobs: Jobs,
+    modes: Modes,
+    j: int,
+    site: int,
+    first: int,
+    last: int,
+    limit: float,
+) -> int:
+    """Note for pieces ``first : last`` the highest level of job j that is free; return the levels.
+
+    Also notes for each level for how many seconds before `limit` it is the highest.
+    """
+    low, high = jobs.level_start[j, site], jobs.level_start[j, site + 1]
+    levels = high - low
+    for i in range(levels):
+        mode = jobs.level_mode[low + i]
+        sketch.rate[i] = modes.rate[mode]
+        sketch.units[i] = modes.units[mode]
+        sketch.span[i] = 0.0
+    if levels == 0:
+        return 0
+    times, free = timeline.times, timeline.free[site]
+    i = levels - 1
+    for s in range(first, last):
+        while i >= 0 and sketch.units[i] > free[s]:
+            i -= 1
+        while i + 1 < levels and sketch.units[i + 1] <= free[s]:
+            i += 1
+        sketch.level[s] = i
+        if i >= 0:
+            sketch.span[i] += max(0.0, min(times[s + 1], limit) - times[s])
+    return levels
+
+
+@njit(cache=True)
+def capped_work(sketch: Sketch, levels: int, cap: int) -> float:
+    """Return the iterations that all time surveyed yields with at most level `cap`."""
+    total = 0.0
+    for i in range(levels):
+        total += sketch.span[i] * sketch.rate[min(i, cap)]
+    return total
+
+
+@njit(cache=True)
+def latest_start(
+    sketch: Sketch, timeline: Timeline, first: int, last: int, cap: int, work: float, limit: float
+) -> float:
+    """Return the latest time from which at most level `cap` does `work` by `limit`.
+
+    -inf if there is none. With `snap` it is moved forward to the beginning of its slot.
+    """
+    times = timeline.times
+    for s in range(last - 1, first - 1, -1):
+        i = min(cap, sketch.level[s])
+        if i < 0:
+            continue
+        length = min(times[s + 1], limit) - times[s]
+        work_here = sketch.rate[i] * length
+        if work_here >= work:
+            if timeline.snap:
+                return times[s]
+            return max(times[s], times[s] + length - work / sketch.rate[i])
+        work -= work_here
+    return -math.inf
+
+
+@njit(cache=True)
+def run_levels(
+    sketch: Sketch,
+    timeline: Timeline,
+    jobs: Jobs,
+    modes: Modes,
+    j: int,
+    site: int,
+    first: int,
+    split: float,
+    low: int,
+    high: int,
+    limit: float,
+) -> bool:
+    """Hold at most level `low` before `split` and at most level `high` from then on, until done.
+
+    The pieces from `first` to `limit` have been surveyed. Returns whether it is done by `limit`.
+    """
+    times, size = timeline.times, timeline.size[0]
+    base = jobs.level_start[j, site]
+    s, now = first, times[first]
+    while s < size and now < limit:
+        until, cap = times[s + 1], high
+        if now < split:
+            cap = low
+            until = min(until, split)
+        if not timeline.snap:
+            until = min(until, limit)
+        i = min(cap, sketch.level[s])
+        if i < 0:
+            sketch.state[MODE] = -1
+        elif extend(
+            sketch,
+            timeline.snap,
+            jobs,
+            modes,
+            j,
+            jobs.level_mode[base + i],
+            now,
+            until,
+            limit,
+        ):
+            return True
+        now = until
+        if now >= times[s + 1]:
+            s += 1
+    return False
+
+
+@njit(cache=True)
+def share(
+    sketch: Sketch,
+    timeline: Timeline,
+    jobs: Jobs,
+    modes: Modes,
+    j: int,
+    site: int,
+    first: int,
+    deadline: float,
+) -> bool:
+    """Extend the sketch by the minimum satisfactory share on `site` from piece `first` on.
+
+    The first level q with which the work fits before the deadline is the share: level q from the
+    latest time p on from which it does all the work, and the next lower level before p, until the
+    work is done. Where losses make that plan miss, it is tried again with more work, then
+    without the lower level, then with level q from the beginning, before the next level is.
+
+    Returns whether the job is met; if not, the sketch is as it was.
+    """
+    size = timeline.size[0]
+    if first >= size or timeline.times[first] >= deadline:
+        return False
+    last = locate(timeline, deadline)
+    if last < size and timeline.times[last] < deadline:
+        last += 1
+    levels = survey(sketch, timeline, jobs, modes, j, site, first, last, deadline)
+    count, gpu_s = sketch.segments[0], sketch.number[GPU_S]
+    left, loss = sketch.number[LEFT], sketch.number[LOSS]
+    mode, last_site = sketch.state[MODE], sketch.state[SITE]
+    last_end = sketch.end[count - 1] if count > 0 else 0.0
+    lossy = jobs.restart_s[j] > 0.0 or jobs.migration_s[j] > 0.0 or loss > 0.0
+    for q in range(levels):
+        if capped_work(sketch, levels, q) < left * (1.0 - CREDIT_TOLERANCE):
+            continue
+        work = left
+        low = q - 1
+        for attempt in range(2 * RETRIES + 1):
+            if attempt == RETRIES:
+                # The lower level costs a restart: do without.
+                work, low = left, -1
+            split = timeline.times[first]
+            if attempt < 2 * RETRIES:
+                split = latest_start(sketch, timeline, first, last, q, work, deadline)
+                if split == -math.inf:
+                    if not lossy:
+                        break
+                    continue
+            if run_levels(sketch, timeline, jobs, modes, j, site, first, split, low, q, deadline):
+                return True
+            missing = sketch.number[LEFT]
+            sketch.segments[0] = count
+            if count > 0:
+                sketch.end[count - 1] = last_end
+            sketch.number[GPU_S] = gpu_s
+            sketch.number[LEFT], sketch.number[LOSS] = left, loss
+            sketch.state[MODE], sketch.state[SITE] = mode, last_site
+            work += missing * (1.0 + 1e-6)
+    return False
+
+
+@njit(cache=True)
+def most(
+    sketch: Sketch,
+    timeline: Timeline,
+    jobs: Jobs,
+    modes: Modes,
+    j: int,
+    site: int,
+    first: int,
+    limit: float,
+) -> bool:
+    """Extend the sketch by the most GPUs that are free on `site` until done or `limit`.
+
+    Returns whether it is done.
+    """
+    size = timeline.size[0]
+    if first >= size or timeline.times[first] >= limit:
+        return False
+    levels = survey(sketch, timeline, jobs, modes, j, site, first, size, limit)
+    if levels == 0:
+        return False
+    begin_s = timeline.times[first]
+    return run_levels(sketch, timeline, jobs, modes, j, site, first, begin_s, -1, levels - 1, limit)
+
+
+@njit(cache=True)
+def unbroken(
+    sketch: Sketch,
+    timeline: Timeline,
+    jobs: Jobs,
+    modes: Modes,
+    j: int,
+    mode: int,
+    first: int,
+    limit: float,
+) -> bool:
+    """Extend the sketch by one run in `mode` from piece `first` until done, blocked or `limit`.
+
+    Returns whether it is done by `limit`.
+    """
+    site, units = modes.site[mode], modes.units[mode]
+    for s in range(first, timeline.size[0]):
+        start, end = timeline.times[s], timeline.times[s + 1]
+        if timeline.free[site, s] < units or start >= limit:
+            return False
+        if not timeline.snap:
+            end = min(end, limit)
+        if extend(sketch, timeline.snap, jobs, modes, j, mode, start, end, limit):
+            return True
+    return False
+
+
+@njit(cache=True)
+def rigid(
+    sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j: int, site: int, limit: float
+) -> bool:
+    """Begin the sketch of a moldable job with its one run on `site`, done by `limit`.
+
+    The least level that can be done in time, at its earliest start; if it runs already, only its
+    own mode from now on. Returns whether it is done; if not, the sketch is void.
+    """
+    first, size = jobs.first_piece[j], timeline.size[0]
+    running = jobs.run_mode[j]
+    begin(sketch, jobs, j)
+    if running >= 0:
+        if modes.site[running] != site:
+            return False
+        return unbroken(sketch, timeline, jobs, modes, j, running, 0, limit)
+    for at in range(jobs.level_start[j, site], jobs.level_start[j, site + 1]):
+        mode = jobs.level_mode[at]
+        units = modes.units[mode]
+        going = False
+        for s in range(first, size):
+            start, end = timeline.times[s], timeline.times[s + 1]
+            if start >= limit:
+                break
+            if timeline.free[site, s] < units:
+                going = False
+                continue
+            if not going:
+                begin(sketch, jobs, j)
+                if s > 0:
+                    sketch.state[MODE] = -1
+                going = True
+            if not timeline.snap:
+                end = min(end, limit)
+            if extend(sketch, timeline.snap, jobs, modes, j, mode, start, end, limit):
+                return True
+    return False
+
+
+@njit(cache=True)
+def cloud_site(timeline: Timeline, sketch: Sketch, turn: int) -> int:
+    """Return the cloud site to be tried in a given turn, -1 = none in this turn.
+
+    First the site where the job was last, then all others in their order.
+    """
+    own = sketch.state[SITE]
+    if own >= 0 and not timeline.is_cloud[own]:
+        own = -1
+    if turn == 0:
+        return own
+    site = turn - 1
+    return site if timeline.is_cloud[site] and site != own else -1
+
+
+@njit(cache=True)
+def plan_met(
+    sketch: Sketch,
+    timeline: Timeline,
+    jobs: Jobs,
+    modes: Modes,
+    j: int,
+    first: int,
+    slack_s: float,
+) -> bool:
+    """Extend the sketch by the least cloud share that meets the deadline, on the first site with one.
+
+    Aims `slack_s` before the deadline, then at the deadline. Returns whether it is met; if not,
+    the sketch of a malleable job is as it was, that of a moldable one void.
+    """
+    deadline = jobs.deadline[j]
+    for aim in range(2):
+        if aim == 0 and slack_s <= 0.0:
+            continue
+        target = deadline - slack_s if aim == 0 else deadline
+        for turn in range(timeline.free.shape[0] + 1):
+            site = cloud_site(timeline, sketch, turn)
+            if site < 0:
+                continue
+            if not jobs.malleable[j]:
+                if rigid(sketch, timeline, jobs, modes, j, site, target):
+                    return True
+                begin(sketch, jobs, j)
+            elif share(sketch, timeline, jobs, modes, j, site, first, target):
+                return True
+    return False
+
+
+@njit(cache=True)
+def plan_late(
+    sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j: int, first: int
+) -> None:
+    """Extend the sketch by the most that a job which cannot be met can get of one cloud site.
+
+    The site that does most of the work by the deadline; of equals, the first with GPUs free at
+    once. A moldable job gets the run that ends first.
+    """
+    size = timeline.size[0]
+    if not jobs.malleable[j]:
+        _rigid_late(sketch, timeline, jobs, modes, j)
+        return
+    if first >= size:
+        return
+    best, best_work, best_now = -1, -1.0, False
+    deadline = jobs.deadline[j]
+    for turn in range(timeline.free.shape[0] + 1):
+        site = cloud_site(timeline, sketch, turn)
+        if site < 0:
+            continue
+        levels = survey(sketch, timeline, jobs, modes, j, site, first, size, deadline)
+        if levels == 0:
+            continue
+        work = capped_work(sketch, levels, levels - 1)
+        now = sketch.level[first] >= 0
+        if work > best_work or (work == best_work and now and not best_now):
+            best, best_work, best_now = site, work, now
+    if best >= 0:
+        most(sketch, timeline, jobs, modes, j, best, first, math.inf)
+
+
+@njit(cache=True)
+def _rigid_late(sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j: int) -> None:
+    """Begin the sketch of a moldable job with the run on the first cloud site that completes it.
+
+    If it runs already, it goes on for as long as it can.
+    """
+    begin(sketch, jobs, j)
+    running = jobs.run_mode[j]
+    if running >= 0:
+        unbroken(sketch, timeline, jobs, modes, j, running, 0, math.inf)
+        return
+    for turn in range(timeline.free.shape[0] + 1):
+        site = cloud_site(timeline, sketch, turn)
+        if site >= 0 and rigid(sketch, timeline, jobs, modes, j, site, math.inf):
+            return
+    begin(sketch, jobs, j)
+
+
+@njit(cache=True)
+def load(sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, j: int) -> int:
+    """Start the sketch of job j with the segments of its plan; return the piece after them."""
+    begin(sketch, jobs, j)
+    end = timeline.times[0]
+    for i in range(plans.first[j], plans.first[j] + plans.segments[j]):
+        if end < plans.start[i]:
+            sketch.state[MODE] = -1
+        end = plans.end[i]
+        if extend(
+            sketch, timeline.snap, jobs, modes, j, plans.mode[i], plans.start[i], end, math.inf
+        ):
+            break
+    if plans.segments[j] == 0:
+        return jobs.first_piece[j]
+    return locate(timeline, end)

@@ -1,0 +1,153 @@
+"""The EdgeFlow heuristic as a solver of epoch problems, with and without job selection."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from edgeflow_opt.formulations.plans import walk
+from edgeflow_opt.problem import SolveStatus
+from edgeflow_opt.problem.arrays import FloatArray, IntArray
+from edgeflow_opt.solvers.base import FEATURES, Capabilities, Draft
+from edgeflow_opt.solvers.greedy.kernel import plan_jobs, rules_of
+from edgeflow_opt.solvers.greedy.options import MEANINGS, GreedyOptions, options_from
+from edgeflow_opt.solvers.greedy.tables import WORK_MARGIN, Jobs, Modes, Plans, level_table
+from edgeflow_opt.solvers.greedy.value import value_of
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem import EpochProblem, ObjectiveValue
+    from edgeflow_opt.problem.arrays import ProblemArrays
+    from edgeflow_opt.solvers.base import SolveOptions
+    from edgeflow_opt.solvers.control import SolveControl
+
+
+def heuristic_plan(
+    arrays: ProblemArrays, options: GreedyOptions, select_jobs: bool = False
+) -> IntArray:
+    """Return the plan matrix of the heuristic.
+
+    Parameters
+    ----------
+    arrays
+        The instance.
+    options
+        How open points are read.
+    select_jobs
+        Whether jobs are selected under overload, instead of steps 1 and 2 as published.
+
+    Returns
+    -------
+    plan
+        (n, T) plan matrix that keeps capacities, memories, arrivals and the rules of moldable
+        jobs; deadlines that must be met may be missed.
+    """
+    modes = Modes(arrays.mode_site, arrays.mode_units, arrays.mode_gpus, arrays.mode_rate)
+    level_start, level_mode = level_table(
+        arrays.mode_start, modes, arrays.mode_usable, arrays.is_cloud, options.knee_cap
+    )
+    # A running mode that may not be used is left at once; a moldable job then never runs again.
+    stuck = (arrays.running_mode >= 0) & ~arrays.mode_usable[arrays.running_mode]
+    charged = 1.0 if options.charge_losses else 0.0
+    jobs = Jobs(
+        work=arrays.required * (1.0 + WORK_MARGIN),
+        deadline=arrays.deadline,
+        weight=arrays.weight,
+        first_piece=np.where(stuck & ~arrays.malleable, arrays.num_slots, arrays.first_slot),
+        must=arrays.must_meet,
+        malleable=arrays.malleable,
+        fresh=(arrays.last_site < 0) & arrays.has_deadline,
+        restart_s=charged * arrays.restart_s,
+        migration_s=charged * arrays.migration_s,
+        run_mode=np.where(stuck, -1, arrays.running_mode),
+        loss_left_s=charged * arrays.loss_left_s,
+        last_site=arrays.last_site,
+        level_start=level_start,
+        level_mode=level_mode,
+    )
+    planned = plan_jobs(
+        arrays.boundaries,
+        arrays.capacity,
+        arrays.is_cloud,
+        True,
+        jobs,
+        modes,
+        rules_of(options, select_jobs),
+    )
+    plan = np.full((arrays.num_jobs, arrays.num_slots), -1, dtype=np.int64)
+    _paint(plan, planned.plans, arrays.boundaries)
+    return plan
+
+
+@njit(cache=True)
+def _paint(plan: IntArray, plans: Plans, boundaries: FloatArray) -> None:
+    """Write the segments of all plans into an empty plan matrix."""
+    for j in range(plan.shape[0]):
+        for i in range(plans.first[j], plans.first[j] + plans.segments[j]):
+            s = np.searchsorted(boundaries, plans.start[i])
+            while s < plan.shape[1] and boundaries[s] < plans.end[i]:
+                plan[j, s] = plans.mode[i]
+                s += 1
+
+
+@njit(cache=True)
+def _trim(plan: IntArray, last_slot: IntArray) -> None:
+    """Take out the slots of `plan` after `last_slot`, in which jobs complete."""
+    for j in range(plan.shape[0]):
+        plan[j, last_slot[j] + 1 :] = -1
+
+
+class GreedySolver:
+    """The three steps of EdgeFlow as an epoch plan.
+
+    Source: Gu, Jin, Liu, "Cloud-edge Coordinated Scheduling Method for Deep Learning Jobs", Journal
+    of Software 36(12), 2025. Plans begin and end at slot boundaries.
+
+    Parameters
+    ----------
+    name
+        Name in the registry.
+    select_jobs
+        Whether a variant that selects jobs under overload is tried as well, and the better of the
+        two plans, by the objective of the instance, is taken.
+    """
+
+    def __init__(self, name: str, select_jobs: bool) -> None:
+        self.name = name
+        self._select_jobs = select_jobs
+        summary = "EdgeFlow heuristic: minimum shares, offloading, elastic scaling"
+        if select_jobs:
+            summary = "EdgeFlow heuristic with job selection under overload (Moore-Hodgson)"
+        self.capabilities = Capabilities(
+            summary=summary, exact=False, features=frozenset(FEATURES), params=MEANINGS
+        )
+
+    def solve(
+        self,
+        problem: EpochProblem,
+        arrays: ProblemArrays,
+        options: SolveOptions,
+        control: SolveControl,
+    ) -> Draft:
+        """Return the plan; ``no_solution`` where it misses a deadline that must be met."""
+        greedy_options = options_from(options.params)
+        begun = time.perf_counter()
+        best: tuple[IntArray, ObjectiveValue] | None = None
+        variants = (True, False) if self._select_jobs else (False,)
+        for select_jobs in variants:
+            if best is not None and control.stopped:
+                break
+            plan = heuristic_plan(arrays, greedy_options, select_jobs)
+            walked = walk(arrays, plan)
+            if np.any(arrays.must_meet & ~walked.met):
+                continue
+            _trim(plan, walked.last_slot)
+            value = value_of(arrays, plan, walked, problem.objective)
+            if best is None or value.better_than(best[1]):
+                best = plan, value
+        statistics = {"solve_s": time.perf_counter() - begun}
+        if best is None:
+            return Draft(status=SolveStatus.NO_SOLUTION, limit=control.limit, statistics=statistics)
+        return Draft(status=SolveStatus.FEASIBLE, plan=best[0], statistics=statistics)
