@@ -11,9 +11,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from edgeflow_opt.errors import Fault, TraceError
 from edgeflow_opt.problem.data import MAX_MAGNITUDE
 from edgeflow_opt.problem.validation import shown
+
+#: A longer line is no row of a table of jobs, rates or capacities.
+MAX_LINE_BYTES = 1 << 20
 
 #: Faults gathered before reading stops: more of them help nobody, and memory is finite.
 MAX_FAULTS = 1000
@@ -136,6 +141,7 @@ class Table:
             raise self.error(Fault("file", "", "is empty", remedy="give a table with a header"))
         if b"\0" in data:
             raise self.error(Fault("file", "", "is binary, not a table of text"))
+        _refuse_long_lines(data, source)
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError as problem:
@@ -181,15 +187,16 @@ class Table:
         """
         width = len(self.columns)
         while (cells := self._next()) is not None:
-            if not any(cells):
-                continue
-            row = Row(self._reader.line_num, dict(zip(self.columns, cells, strict=False)))
-            if len(cells) != width:
+            if len(cells) == width and any(cells):
+                row = Row(self._reader.line_num, dict(zip(self.columns, cells, strict=True)))
+                if any("\n" in cell or "\r" in cell for cell in cells):
+                    row.refuse("", "a cell holds a line break", remedy="look for a stray quote")
+                    row.misshapen = True
+                yield row
+            elif any(cells):
+                row = Row(self._reader.line_num, {}, misshapen=True)
                 row.refuse("", f"must have {width} cells as the header has", f"{len(cells)} cells")
-            if any("\n" in cell or "\r" in cell for cell in cells):
-                row.refuse("", "a cell holds a line break", remedy="look for a stray quote")
-            row.misshapen = bool(row.faults)
-            yield row
+                yield row
 
     def _next(self) -> list[str] | None:
         """Return the next record with its cells stripped; None at the end."""
@@ -202,3 +209,18 @@ class Table:
             )  # fmt: skip
             raise self.error(fault) from None
         return None if record is None else [cell.strip() for cell in record]
+
+
+def _refuse_long_lines(data: bytes, source: str) -> None:
+    """Refuse a line that would make a row of millions of cells before anything could be said."""
+    if len(data) <= MAX_LINE_BYTES:
+        return
+    content = np.frombuffer(data, dtype=np.uint8)
+    ends = np.flatnonzero((content == ord("\n")) | (content == ord("\r")))
+    lengths = np.diff(ends, prepend=-1, append=len(data))
+    if lengths.max() > MAX_LINE_BYTES:
+        longest = int(lengths.argmax())
+        begin = int(ends[longest - 1]) + 1 if longest else 0
+        number = data.count(b"\n", 0, begin) + 1
+        fault = Fault(f"row {number}", "", "is longer than 1 MiB, so the file is no table")
+        raise TraceError((fault,), source)

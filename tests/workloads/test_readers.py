@@ -167,6 +167,7 @@ def test_missing_columns_are_named() -> None:
         (b"\x7fELF\x00\x01\x02", "is binary"),
         (HEADER.encode() + b"0,1,2,b\xff,3,4,5,6\n", "row 2: is not UTF-8 text, got byte 0xff"),
         (HEADER.encode() + b'0,"1,2,bert,3,4,5,6\n', "is not CSV"),
+        (HEADER.encode() + b"," * 1_100_000 + b"\n", "row 2: is longer than 1 MiB"),
         (HEADER.encode() + b"0" * 200_000 + b"\n", "is not CSV .field larger than"),
         ((HEADER[:-1] + ",job_id\n" + GOOD).encode(), "header, job_id: stands more than once"),
     ],
@@ -192,6 +193,8 @@ def test_much_junk_gives_a_short_error() -> None:
     with pytest.raises(TraceError, match="1001 faults") as caught:
         trace_from_bytes(HEADER.encode() + b"junk\n" * 100_000, "t.csv")
     assert "reading stopped at" in str(caught.value.faults[-1])
+    with pytest.raises(TraceError, match="1001 faults"):
+        trace_from_bytes(HEADER.encode() + b"junk\n" * 200_000, "t.csv", skip_bad_rows=True)
     trace = trace_from_bytes((HEADER + GOOD).encode() + b"junk\n" * 50_000, skip_bad_rows=True)
     assert trace.skipped == 50_000
 

@@ -23,6 +23,9 @@ TRACE_FORMATS = Registry(
     },
 )
 
+#: So many bad rows without a good one before them are no trace, even where bad rows may be skipped.
+MAX_BAD_ROWS = 100_000
+
 
 def read_trace(
     path: str | Path,
@@ -83,16 +86,17 @@ def trace_from_bytes(
     faults: list[Fault] = []
     skipped = 0
     for row in table.rows():
-        job = trace_format.job_of(row)
-        _check(row, job, catalog, first_row)
-        if not row.faults:
-            first_row[job.id] = row.number
-            entries.append(job)
-            continue
+        if not row.misshapen:
+            job = trace_format.job_of(row)
+            _check(row, job, catalog, first_row)
+            if not row.faults:
+                first_row[job.id] = row.number
+                entries.append(job)
+                continue
         skipped += 1
         if len(faults) < MAX_FAULTS:
             faults += row.faults
-        elif not skip_bad_rows:
+        elif not skip_bad_rows or (not entries and skipped > MAX_BAD_ROWS):
             faults.append(
                 Fault("file", "", f"reading stopped at {row.name}", remedy="correct these first")
             )
