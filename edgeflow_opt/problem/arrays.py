@@ -189,8 +189,12 @@ def arrays_of(problem: EpochProblem) -> ProblemArrays:
         usable = np.zeros(0, dtype=np.bool_)
     is_running = np.zeros(len(modes), dtype=np.bool_)
     is_running[running_mode[running_mode >= 0]] = True
+    restart, migration = column("restart_s"), column("migration_s")
+    malleable = np.array([job.malleable for job in jobs], dtype=np.bool_)
+    # A moldable job has one run, so that there is nothing to join.
+    may_join = ~malleable | _may_join(grid.boundaries, restart, migration, loss_left, running_mode)
     dominated = dominated_modes(
-        mode_job, mode_site, mode_units, mode_rate, mode_cost, usable, is_running
+        mode_job, mode_site, mode_units, mode_rate, mode_cost, usable, is_running, may_join
     )
     work = column("work") if n else np.zeros(0)
     return ProblemArrays(
@@ -204,10 +208,10 @@ def arrays_of(problem: EpochProblem) -> ProblemArrays:
         deadline=deadline,
         first_slot=first_slot.astype(np.int64),
         end_slot=end_slot.astype(np.int64),
-        restart_s=column("restart_s"),
-        migration_s=column("migration_s"),
+        restart_s=restart,
+        migration_s=migration,
         must_meet=np.array([job.must_meet for job in jobs], dtype=np.bool_),
-        malleable=np.array([job.malleable for job in jobs], dtype=np.bool_),
+        malleable=malleable,
         running_mode=running_mode,
         loss_left_s=loss_left,
         last_site=last_site,
@@ -235,6 +239,27 @@ def _least_capacities(steps: tuple[tuple[float, int], ...], boundaries: FloatArr
     )
 
 
+def _may_join(
+    boundaries: tuple[float, ...],
+    restart: FloatArray,
+    migration: FloatArray,
+    loss_left: FloatArray,
+    running_mode: IntArray,
+) -> BoolArray:
+    """Return (n,) whether joining two neighbouring runs of a job on a site never loses credit.
+
+    Of two runs that abut, the second pays `restart_s`. Joined they pay the loss of the first only,
+    but all of it, where apart the first pays no more than its length. So joining can lose credit
+    only if the loss of the first exceeds its length plus `restart_s`: a migration loss longer than
+    a slot, or what is left of the loss of the running mode (which an other mode that begins now
+    need not pay at all).
+    """
+    shortest = float(np.diff(boundaries).min())
+    left = np.where(running_mode >= 0, loss_left, 0.0)
+    result: BoolArray = (migration <= restart + shortest) & (left <= restart)
+    return result
+
+
 def dominated_modes(
     job: IntArray,
     site: IntArray,
@@ -243,20 +268,25 @@ def dominated_modes(
     cost: FloatArray,
     usable: BoolArray,
     is_running: BoolArray,
+    may_join: BoolArray,
 ) -> BoolArray:
     """Return (M,) the modes that never need to be used because another is as good.
 
+    `may_join` is (n,), by job; all else is (M,), by mode.
+
     Mode a dominates mode b of the same job on the same site iff units_a <= units_b,
     rate_a >= rate_b and cost_a <= cost_b: a plan that uses b can use a instead, which takes no
-    more capacity and cost, does no less work, and at most joins runs that were apart. Of equal
-    modes the first stays. The running mode stays, since leaving it costs a reconfiguration; and a
-    mode on another site dominates none, since capacities and migrations differ.
+    more capacity and cost, does no less work, and at most joins runs that were apart. That can hurt
+    where a loss is longer than a slot, so no mode of a job that is not `may_join` is dominated. Of
+    equal modes the first stays. The running mode stays, since leaving it costs a reconfiguration;
+    and a mode on another site dominates none, since capacities and migrations differ.
     """
     total = len(rate)
     dominated = np.zeros(total, dtype=np.bool_)
     if not total:
         return dominated
     longest = int(np.bincount(job).max())
+    usable = usable & may_join[job]
     for offset in range(1, longest):
         a, b = np.arange(total - offset), np.arange(offset, total)
         same = (job[a] == job[b]) & (site[a] == site[b]) & usable[a] & usable[b]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.problem.data import Allocation, ObjectiveValue, Outcome
@@ -61,7 +61,13 @@ def evaluate(
     outcomes
         One per job, in the order of the instance.
     """
-    groups = by_job(problem.jobs, allocations)
+    return evaluate_groups(problem, by_job(problem.jobs, allocations))
+
+
+def evaluate_groups(
+    problem: EpochProblem, groups: Mapping[str, Sequence[Allocation]]
+) -> tuple[ObjectiveValue, tuple[Outcome, ...]]:
+    """Do the same for allocations that :func:`by_job` has sorted already."""
     price = {site.name: site.price for site in problem.sites}
     horizon = problem.grid.end
     met_weight = progress = leftover = cost = 0.0

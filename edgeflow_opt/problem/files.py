@@ -7,11 +7,14 @@ import os
 import tempfile
 import zlib
 from pathlib import Path
+from typing import BinaryIO
 
 from edgeflow_opt.errors import Fault, InputError, UsageError
 
 #: Larger inputs are refused before they are read into memory.
 MAX_BYTES = 1 << 30
+
+_PIECE_BYTES = 1 << 22
 
 
 def read_bytes(path: str | Path, error: type[InputError]) -> bytes:
@@ -30,18 +33,39 @@ def read_bytes(path: str | Path, error: type[InputError]) -> bytes:
         with path.open("rb") as plain:
             if path.suffix == ".gz":
                 with gzip.open(plain) as packed:
-                    data = packed.read(MAX_BYTES + 1)
+                    data = _up_to_the_limit(packed)
             else:
-                data = plain.read(MAX_BYTES + 1)
+                data = _up_to_the_limit(plain)
     except FileNotFoundError:
         fault = Fault("file", "", "does not exist", remedy="check the path")
         raise error((fault,), str(path)) from None
     except (OSError, EOFError, zlib.error, ValueError) as problem:
-        fault = Fault("file", "", f"cannot be read ({problem})")
+        why = getattr(problem, "strerror", None) or problem
+        fault = Fault(
+            "file", "", f"cannot be read ({why})",
+            remedy="check its permissions, and that a name in .gz is that of a gzip file",
+        )  # fmt: skip
         raise error((fault,), str(path)) from None
     if len(data) > MAX_BYTES:
-        raise error((Fault("file", "", "is larger than 1 GiB"),), str(path))
+        fault = Fault("file", "", "is larger than 1 GiB", remedy="split the instance")
+        raise error((fault,), str(path))
     return data
+
+
+def _up_to_the_limit(file: BinaryIO | gzip.GzipFile) -> bytes:
+    """Return all of `file`, or a little more than the limit where there is more.
+
+    Piece by piece, since a single ``read(limit)`` reserves the whole limit beforehand.
+    """
+    pieces: list[bytes] = []
+    total = 0
+    while total <= MAX_BYTES:
+        piece = file.read(_PIECE_BYTES)
+        if not piece:
+            break
+        pieces.append(piece)
+        total += len(piece)
+    return b"".join(pieces)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -59,6 +83,8 @@ def write_text(path: str | Path, text: str) -> None:
             # A device or a pipe (/dev/stdout) cannot be replaced by a rename.
             path.write_text(text, encoding="utf-8")
             return
+        # A link stays a link: what it points to is replaced.
+        path = Path(os.path.realpath(path))
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
@@ -67,9 +93,10 @@ def write_text(path: str | Path, text: str) -> None:
         os.chmod(temporary, 0o666 & ~umask)
         os.replace(temporary, path)
         temporary = ""
-    except OSError as problem:
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or problem
         raise UsageError(
-            f"output '{path}': cannot be written ({problem.strerror or problem}); "
+            f"output '{path}': cannot be written ({why}); "
             "name a file in a folder that exists and may be written to"
         ) from None
     finally:

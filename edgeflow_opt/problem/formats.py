@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from edgeflow_opt.errors import InstanceError, ScheduleError
+from edgeflow_opt.errors import Fault, InstanceError, ScheduleError
 from edgeflow_opt.problem.data import (
     Allocation,
     EpochProblem,
@@ -40,6 +40,7 @@ _NonNegative = Annotated[float, Meta(ge=0, le=1e15)]
 _Time = Annotated[float, Meta(ge=-1e15, le=1e15, description="seconds on one clock")]
 _Count = Annotated[int, Meta(ge=1, le=10**15)]
 _Units = Annotated[int, Meta(ge=0, le=10**15)]
+_Level = Annotated[float, Meta(ge=-1e300, le=1e300)]
 _Name = Annotated[str, Meta(min_length=1)]
 
 
@@ -129,30 +130,30 @@ class WireEpoch(_Wire):
 class WireObjectiveValue(_Wire, omit_defaults=False):
     """The levels reached."""
 
-    met_weight: float
-    progress: float
-    cost: float
-    reconfigurations: int
-    leftover: float | None = None
-    weighted: float | None = None
+    met_weight: _Level
+    progress: _Level
+    cost: _Level
+    reconfigurations: _Units
+    leftover: _Level | None = None
+    weighted: _Level | None = None
 
 
 class WireAllocation(_Wire):
     """A job holds a mode during [start, end)."""
 
-    job: str
-    start: float
-    end: float
-    site: str
-    gpus: int
+    job: _Name
+    start: _Time
+    end: _Time
+    site: _Name
+    gpus: _Count
 
 
 class WireOutcome(_Wire, omit_defaults=False):
     """What becomes of a job."""
 
-    job: str
+    job: _Name
     met: bool | None
-    completion: float | None
+    completion: _Time | None
 
 
 class WireSchedule(_Wire, omit_defaults=False):
@@ -163,8 +164,8 @@ class WireSchedule(_Wire, omit_defaults=False):
     status: Literal["optimal", "feasible", "infeasible", "no_solution", "error"]
     limit: Literal["time", "iterations", "memory", "interrupted"] | None
     objective: WireObjectiveValue | None
-    bound: float | None
-    seconds: float
+    bound: _Level | None
+    seconds: _NonNegative
     allocations: tuple[WireAllocation, ...]
     outcomes: tuple[WireOutcome, ...]
 
@@ -178,19 +179,17 @@ def problem_from_dict(document: Any, source: str = "") -> EpochProblem:
         With every fault of the document.
     """
     wire = convert_document(document, WireEpoch, EPOCH_FORMAT, source, InstanceError)
+    faults: tuple[Fault, ...] = ()
+    if wire.grid[0] != wire.now:
+        fault = Fault(
+            "instance", "now", f"must equal the first boundary of the grid, {wire.grid[0]!r}",
+            repr(wire.now), "start the grid at now",
+        )  # fmt: skip
+        faults = (fault,)
+    weights = wire.objective.weights
     try:
-        grid = Grid(wire.grid)
-        if wire.grid[0] != wire.now:
-            from edgeflow_opt.errors import Fault
-
-            fault = Fault(
-                "instance", "now", f"must equal the first boundary of the grid, {wire.grid[0]!r}",
-                repr(wire.now), "start the grid at now",
-            )  # fmt: skip
-            raise InstanceError((fault,))
-        weights = wire.objective.weights
-        return EpochProblem(
-            grid=grid,
+        problem = EpochProblem(
+            grid=Grid(wire.grid),
             sites=tuple(_site(site) for site in wire.sites),
             jobs=tuple(_job(job) for job in wire.jobs),
             objective=Objective(
@@ -199,7 +198,10 @@ def problem_from_dict(document: Any, source: str = "") -> EpochProblem:
             ),
         )
     except InstanceError as error:
-        raise InstanceError(error.faults, source) from None
+        raise InstanceError((*faults, *error.faults), source) from None
+    if faults:
+        raise InstanceError(faults, source)
+    return problem
 
 
 def _site(wire: WireSite) -> Site:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,34 @@ _MAX = 1e15
 _SHOWN = 60
 
 
+class _ShortRepr(reprlib.Repr):
+    """A `repr` that looks at the beginning of its object only, whatever the size of the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxdict = 20
+        self.maxlevel = 4
+        self.maxstring = self.maxlong = self.maxother = 2 * _SHOWN
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        # That of the standard library sorts all keys first.
+        pairs = (
+            f"{self.repr1(key, level - 1)}: {self.repr1(item, level - 1)}"
+            for key, item in itertools.islice(x.items(), self.maxdict if level > 0 else 0)
+        )
+        return "{" + ", ".join(pairs) + "}"
+
+
+_SHORT_REPR = _ShortRepr()
+
+
 def shown(value: Any) -> str:
     """Return `value` as text short enough for an error message."""
-    text = repr(value)
+    try:
+        text = _SHORT_REPR.repr(value)
+    except ValueError:
+        # The interpreter refuses to write integers of more than 4300 digits.
+        return "a number of thousands of digits"
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
@@ -57,7 +83,7 @@ def _number(
     """Yield the fault of a number, if it has one."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         yield Fault(owner, field, "must be a number", shown(value))
-    elif not math.isfinite(value):
+    elif value != value or value in (math.inf, -math.inf):
         yield Fault(owner, field, "must be a finite number", shown(value))
     elif abs(value) > _MAX:
         yield Fault(
@@ -74,6 +100,22 @@ def _number(
 def _name(owner: str, field: str, value: Any) -> Iterator[Fault]:
     if not isinstance(value, str) or not value:
         yield Fault(owner, field, "must be a text that is not empty", shown(value))
+    else:
+        yield from _text(owner, field, value)
+
+
+def _text(owner: str, field: str, value: Any) -> Iterator[Fault]:
+    if not isinstance(value, str):
+        yield Fault(owner, field, "must be a text", shown(value))
+    elif not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            # Half a surrogate pair, as "\\ud800" in JSON: no file could hold it.
+            yield Fault(
+                owner, field, "must be text that can be written as UTF-8", ascii(value),
+                "drop the stray surrogate",
+            )  # fmt: skip
 
 
 def _duplicates(what: str, names: Iterable[str]) -> Iterator[Fault]:
@@ -114,6 +156,7 @@ def _site_faults(site: Site, now: float | None) -> Iterator[Fault]:
     yield from _name(owner, "name", site.name)
     if site.kind not in ("cloud", "edge"):
         yield Fault(owner, "kind", "must be 'cloud' or 'edge'", shown(site.kind))
+    yield from _text(owner, "gpu_type", site.gpu_type)
     if site.gpus_per_node is not None:
         yield from _number(owner, "gpus_per_node", site.gpus_per_node, positive=True, whole=True)
     if site.memory_gib is not None:
@@ -165,6 +208,9 @@ def _job_faults(job: Job, sites: dict[str, Site], now: float | None) -> Iterator
                 owner, "arrival", f"must not be after the deadline {job.deadline!r}",
                 shown(job.arrival), "times are absolute, on the clock of now",
             )  # fmt: skip
+    for flag in ("must_meet", "malleable"):
+        if not isinstance(getattr(job, flag), bool):
+            yield Fault(owner, flag, "must be true or false", shown(getattr(job, flag)))
     yield from _number(owner, "work", job.work, positive=True)
     yield from _number(owner, "weight", job.weight, nonnegative=True)
     yield from _number(owner, "memory_gib", job.memory_gib, nonnegative=True)
