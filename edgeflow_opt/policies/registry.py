@@ -15,6 +15,7 @@ POLICIES = Registry(
     "edgeflow_opt.policies",
     {
         "edgeflow": "edgeflow_opt.policies.edgeflow:EdgeFlowPolicy",
+        "edgeflow-select": "edgeflow_opt.policies.edgeflow_select:EdgeFlowSelectPolicy",
         "exact": "edgeflow_opt.policies.exact:ExactPolicy",
     },
 )

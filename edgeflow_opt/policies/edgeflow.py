@@ -1,0 +1,235 @@
+"""The EdgeFlow heuristic as an online policy, in continuous time."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgeflow_opt.policies.base import Decision
+from edgeflow_opt.solvers.greedy import GreedyOptions
+from edgeflow_opt.solvers.greedy.kernel import Planned, plan_jobs, rules_of
+from edgeflow_opt.solvers.greedy.tables import WORK_MARGIN, Jobs, Modes, level_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from edgeflow_opt.policies.base import ClusterState, JobState
+    from edgeflow_opt.problem import Job, Mode, Site
+    from edgeflow_opt.problem.arrays import FloatArray, IntArray
+
+#: Jobs that may be kept in the tables beyond four times the unfinished ones.
+_KEPT_JOBS = 1000
+
+
+class EdgeFlowPolicy:
+    """EdgeFlow's three steps at every event: minimum shares, offloading, elastic scaling.
+
+    At each event all unfinished jobs are planned anew, in continuous time, by the same kernels as
+    the solver ``greedy``, and every job gets what its plan holds at that moment until the next
+    event; the policy never asks to be woken. Of the future it uses what the capacities of the
+    sites reveal.
+
+    Source: Gu, Jin, Liu, "Cloud-edge Coordinated Scheduling Method for Deep Learning Jobs", Journal
+    of Software 36(12), 2025, whose minimum shares and elastic scaling are those of ElasticFlow (Gu
+    et al., ASPLOS 2023).
+
+    Parameters
+    ----------
+    **options
+        Fields of :class:`~edgeflow_opt.solvers.greedy.GreedyOptions`. Admission control looks at
+        the jobs that arrive at the event.
+
+    Raises
+    ------
+    UsageError
+        If a value makes no sense.
+    """
+
+    __signature__ = inspect.signature(GreedyOptions)
+    _select_jobs = False
+
+    def __init__(self, **options: Any) -> None:
+        self._options = GreedyOptions(**options)
+        self._rules = rules_of(self._options, self._select_jobs)
+        self._tables = _JobTables((), self._options.knee_cap)
+
+    def decide(self, state: ClusterState) -> Decision:
+        """Return the modes that the plans of all jobs hold now, and the jobs refused."""
+        if not state.jobs:
+            return Decision(allocation={})
+        if not self._tables.serve(state.sites) or self._tables.crowded(len(state.jobs)):
+            self._tables = _JobTables(state.sites, self._options.knee_cap)
+        rows = [self._tables.row(job_state.job) for job_state in state.jobs]
+        planned = self._plan(state, rows)
+        plans = planned.plans
+        planned_jobs = np.flatnonzero(plans.segments)
+        first = plans.first[planned_jobs]
+        at_once = plans.start[first] <= state.now
+        allocation: dict[str, Mode] = {}
+        for index, mode in zip(
+            planned_jobs[at_once].tolist(), plans.mode[first[at_once]].tolist(), strict=True
+        ):
+            job = state.jobs[index].job
+            allocation[job.id] = job.modes[mode - rows[index].first_mode]
+        out = np.flatnonzero(planned.refused).tolist()
+        return Decision(
+            allocation=allocation, refused=frozenset(state.jobs[index].job.id for index in out)
+        )
+
+    def _plan(self, state: ClusterState, rows: list[_Row]) -> Planned:
+        """Return the plans of all jobs."""
+        tables = self._tables
+        charged = 1.0 if self._options.charge_losses else 0.0
+        run_mode = np.array(
+            [row.running(job_state) for row, job_state in zip(rows, state.jobs, strict=True)],
+            dtype=np.int64,
+        )
+        stuck = (run_mode >= 0) & ~tables.usable[run_mode]
+        malleable = np.array([s.job.malleable for s in state.jobs], dtype=np.bool_)
+        times, free = _capacities(state.now, state.sites)
+        floats = np.array(
+            [
+                (
+                    s.required_left,
+                    np.inf if s.job.deadline is None else s.job.deadline,
+                    s.job.weight,
+                    s.job.restart_s,
+                    s.job.migration_s,
+                    s.loss_left_s if s.mode is not None else 0.0,
+                )
+                for s in state.jobs
+            ]
+        ).T.copy()
+        jobs = Jobs(
+            work=floats[0] * (1.0 + WORK_MARGIN),
+            deadline=floats[1],
+            weight=floats[2],
+            first_piece=np.where(stuck & ~malleable, len(times), 0),
+            must=np.array([s.job.must_meet for s in state.jobs], dtype=np.bool_),
+            malleable=malleable,
+            fresh=np.array([s.job.id in state.arrived for s in state.jobs], dtype=np.bool_),
+            restart_s=charged * floats[3],
+            migration_s=charged * floats[4],
+            run_mode=np.where(stuck, -1, run_mode),
+            loss_left_s=charged * floats[5],
+            last_site=np.array([tables.site_index.get(s.last_site, -1) for s in state.jobs]),
+            level_start=np.array([row.level_start for row in rows]),
+            level_mode=tables.level_mode[: tables.num_levels],
+        )
+        return plan_jobs(times, free, tables.is_cloud, False, jobs, tables.modes(), self._rules)
+
+
+def _capacities(now: float, sites: Sequence[Site]) -> tuple[FloatArray, IntArray]:
+    """Return the breakpoints of what is known of the capacities, the last +inf, and the units."""
+    later = {time for site in sites for time, _ in site.capacity if time > now}
+    begins = [now, *sorted(later)]
+    free = np.array([[site.capacity_at(time) for time in begins] for site in sites])
+    return np.array([*begins, np.inf]), free
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Where the modes and levels of a job stand in the tables.
+
+    Parameters
+    ----------
+    modes
+        The modes themselves, to know whether the job is still the same.
+    first_mode
+        Number of the first one.
+    mode_index
+        Number of each mode by its site and GPUs.
+    level_start
+        (K+1,) as in :class:`~edgeflow_opt.solvers.greedy.tables.Jobs`.
+    """
+
+    modes: tuple[Mode, ...]
+    first_mode: int
+    mode_index: dict[tuple[str, int], int]
+    level_start: IntArray
+
+    def running(self, state: JobState) -> int:
+        """Return the number of the mode in which the job runs, -1 = idle."""
+        mode = state.mode
+        return -1 if mode is None else self.mode_index[mode.site, mode.gpus]
+
+
+class _JobTables:
+    """Modes and levels of all jobs seen, kept between events.
+
+    Parameters
+    ----------
+    sites
+        The sites, by whose names, kinds and memories the tables are made.
+    knee_cap
+        Whether levels that do not raise the rate are left out.
+    """
+
+    def __init__(self, sites: Sequence[Site], knee_cap: bool) -> None:
+        self._key = _site_key(sites)
+        self._knee_cap = knee_cap
+        self._memory = {site.name: site for site in sites}
+        self.site_index: dict[str | None, int] = {s.name: i for i, s in enumerate(sites)}
+        self.is_cloud = np.array([site.kind == "cloud" for site in sites], dtype=np.bool_)
+        self._rows: dict[str, _Row] = {}
+        self._num_modes = 0
+        self.num_levels = 0
+        self._columns = [np.zeros(256, dtype=np.int64) for _ in range(3)]
+        self._rate = np.zeros(256)
+        self.usable = np.zeros(256, dtype=np.bool_)
+        self.level_mode = np.zeros(256, dtype=np.int64)
+
+    def serve(self, sites: Sequence[Site]) -> bool:
+        """Whether the tables were made for these sites; capacities may differ."""
+        return self._key == _site_key(sites)
+
+    def crowded(self, num_jobs: int) -> bool:
+        """Whether most jobs kept are not among the `num_jobs` unfinished ones."""
+        return len(self._rows) > 4 * num_jobs + _KEPT_JOBS
+
+    def modes(self) -> Modes:
+        """Return the modes of all jobs."""
+        total = self._num_modes
+        site, units, gpus = (column[:total] for column in self._columns)
+        return Modes(site, units, gpus, self._rate[:total])
+
+    def row(self, job: Job) -> _Row:
+        """Return where `job` stands, after entering it where it is new or has changed."""
+        row = self._rows.get(job.id)
+        if row is None or row.modes is not job.modes:
+            row = self._rows[job.id] = self._enter(job)
+        return row
+
+    def _enter(self, job: Job) -> _Row:
+        """Append the modes and levels of `job`."""
+        first, count = self._num_modes, len(job.modes)
+        while first + count > len(self._rate):
+            self._columns = [np.concatenate([c, np.zeros_like(c)]) for c in self._columns]
+            self._rate = np.concatenate([self._rate, np.zeros_like(self._rate)])
+            self.usable = np.concatenate([self.usable, np.zeros_like(self.usable)])
+            self.level_mode = np.concatenate([self.level_mode, np.zeros_like(self.level_mode)])
+        new = slice(first, first + count)
+        sites = [self._memory[mode.site] for mode in job.modes]
+        self._columns[0][new] = [self.site_index[mode.site] for mode in job.modes]
+        self._columns[1][new] = [s.units(m) for s, m in zip(sites, job.modes, strict=True)]
+        self._columns[2][new] = [mode.gpus for mode in job.modes]
+        self._rate[new] = [mode.rate for mode in job.modes]
+        self.usable[new] = [site.hosts(job) for site in sites]
+        self._num_modes = first + count
+        site, units, gpus = (column[new] for column in self._columns)
+        own = Modes(site, units, gpus, self._rate[new])
+        level_start, level_mode = level_table(
+            np.array([0, count]), own, self.usable[new], self.is_cloud, self._knee_cap
+        )
+        begin = self.num_levels
+        self.level_mode[begin : begin + len(level_mode)] = first + level_mode
+        self.num_levels = begin + len(level_mode)
+        mode_index = {(m.site, m.gpus): first + i for i, m in enumerate(job.modes)}
+        return _Row(job.modes, first, mode_index, begin + level_start[0])
+
+
+def _site_key(sites: Sequence[Site]) -> tuple[tuple[str, str, float | None], ...]:
+    return tuple((site.name, site.kind, site.memory_gib) for site in sites)
