@@ -17,16 +17,29 @@ from typer.core import TyperGroup
 from edgeflow_opt._version import __version__
 from edgeflow_opt.cli.check import check
 from edgeflow_opt.cli.compare import compare
+from edgeflow_opt.cli.demo import demo
 from edgeflow_opt.cli.failures import exit_code_of, lenient_streams
+from edgeflow_opt.cli.generate import generate
 from edgeflow_opt.cli.policies import policies
 from edgeflow_opt.cli.schema import schema
+from edgeflow_opt.cli.simulate import simulate
 from edgeflow_opt.cli.solve import solve
 from edgeflow_opt.cli.solvers import solvers
 from edgeflow_opt.cli.versions import versions
+from edgeflow_opt.cli.warm_up import warm_up
 
 
 class Application(TyperGroup):
     """The group of all commands; its exit codes are those of the package."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; what the command-line library would end in its own way ends in ours."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except (BrokenPipeError, KeyboardInterrupt) as problem:
+            raise typer.Exit(exit_code_of(problem)) from None
+        return result
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **settings: Any) -> Any:
         """Run a command and exit with its code; no failure but with ``--debug`` shows a traceback."""
@@ -88,10 +101,14 @@ _PLAN = "One epoch"
 _TRACE = "Whole traces"
 _ABOUT = "About this installation"
 
+app.command(rich_help_panel=_PLAN)(demo)
 app.command(rich_help_panel=_PLAN)(solve)
 app.command(rich_help_panel=_PLAN)(check)
 app.command(rich_help_panel=_PLAN)(compare)
+app.command(rich_help_panel=_TRACE)(simulate)
+app.command(rich_help_panel=_TRACE)(generate)
 app.command(rich_help_panel=_ABOUT)(solvers)
 app.command(rich_help_panel=_ABOUT)(policies)
 app.command(rich_help_panel=_ABOUT)(versions)
 app.command(rich_help_panel=_ABOUT)(schema)
+app.command("warm-up", rich_help_panel=_ABOUT)(warm_up)

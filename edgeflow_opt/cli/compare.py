@@ -46,6 +46,7 @@ def compare(
     from edgeflow_opt.cli.console import json_text, show, show_json
     from edgeflow_opt.cli.inputs import only_one_stdin, read_instances
     from edgeflow_opt.cli.solvers import installed_solvers
+    from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem.files import write_text
     from edgeflow_opt.solvers import SOLVERS, SolveOptions
 
@@ -59,6 +60,7 @@ def compare(
     only_one_stdin(instances)
     problems = read_instances(instances)
     options = SolveOptions(time_limit_s=time_limit, seed=seed, workers=workers)
+    compile_once(quiet)
     rows: list[Row] = []
     for label, problem in zip(labels_of(instances), problems, strict=True):
         for name in names:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from edgeflow_opt.cli import failures
 from edgeflow_opt.cli.failures import printable as printable
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console, Group, RenderableType
     from rich.table import Table
     from rich.text import Text
+
+    from edgeflow_opt.problem import EpochProblem
 
 #: Columns where stdout is no terminal and COLUMNS is not set: rows stay on one line.
 _PIPE_WIDTH = 200
@@ -75,19 +78,28 @@ def table(*columns: str, title: str | None = None, left: tuple[str, ...] = ()) -
     return made
 
 
-def facts(title: str, pairs: Sequence[tuple[str, str | Text]]) -> Table:
-    """Return a table of names and values."""
+def facts(title: str, pairs: Sequence[tuple[str, str | Text]]) -> Group:
+    """Return a list of names and values under a title."""
+    return _titled_list(title, pairs, name_style="dim")
+
+
+def meanings(title: str, pairs: Iterable[tuple[str, str]]) -> Group:
+    """Return a list of names and what they mean under a title, set off from what is above."""
+    shown = [(f"  {printable(name)}", printable(meaning)) for name, meaning in pairs]
+    return _titled_list(f"\n{printable(title)}", shown, name_style="")
+
+
+def _titled_list(title: str, pairs: Sequence[tuple[str, str | Text]], name_style: str) -> Group:
+    from rich.console import Group
     from rich.table import Table
+    from rich.text import Text
 
     made = Table.grid(padding=(0, 2))
-    made.title = title
-    made.title_justify = "left"
-    made.title_style = "bold"
-    made.add_column(style="dim", no_wrap=True)
+    made.add_column(style=name_style, no_wrap=True)
     made.add_column(overflow="fold")
     for name, value in pairs:
         made.add_row(name, value)
-    return made
+    return Group(Text(title, style="bold"), made)
 
 
 def word(text: str) -> Text:
@@ -122,12 +134,22 @@ def seconds(value: float | None) -> str:
     return f"{value:.3f}" if value < 0.1 else f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
+def size_of(problem: EpochProblem) -> str:
+    """Return the size of an instance in words."""
+    sites = len(problem.sites)
+    return (
+        f"{len(problem.jobs)} jobs x {problem.grid.num_slots} slots on {sites} "
+        f"site{'s' * (sites != 1)}"
+    )
+
+
 @contextlib.contextmanager
 def stdout_kept_pure() -> Iterator[None]:
-    """Send to stderr whatever is written to stdout meanwhile, by Python or by native code.
+    """Keep off stdout whatever is written there meanwhile, by Python or by native code.
 
-    HiGHS prints a banner from C, plug-ins may print what they like; the document on stdout must
-    stay the only thing there.
+    Plug-ins may print what they like, and HiGHS prints a banner from C that no option silences; the
+    document on stdout must stay the only thing there. Python's output goes to stderr, that of
+    native code nowhere, or to stderr with ``--debug``.
     """
     python_stdout = sys.stdout
     python_stdout.flush()
@@ -136,7 +158,12 @@ def stdout_kept_pure() -> Iterator[None]:
         # A stdout that is no file (captured, closed) needs the Python part only.
         if python_stdout.fileno() == 1:
             saved = os.dup(1)
-            os.dup2(2, 1)
+            if failures.show_tracebacks:
+                os.dup2(2, 1)
+            else:
+                sink = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(sink, 1)
+                os.close(sink)
     sys.stdout = sys.stderr
     try:
         yield

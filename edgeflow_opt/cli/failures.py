@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -25,8 +26,16 @@ show_tracebacks = False
 
 
 def lenient_streams() -> None:
-    """Let what stdout and stderr cannot encode be shown by escapes instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
+    """Make stdout and stderr fit for use.
+
+    What they cannot encode is shown by escapes instead of failing; where one is closed, what is
+    written to it is lost.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, stream)
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
@@ -37,6 +46,12 @@ def exit_code_of(problem: BaseException) -> int:
     if isinstance(problem, BrokenPipeError):
         _silence_stdout()
         return EXIT_BROKEN_PIPE
+    if isinstance(problem, OSError) and problem.errno == errno.ENOSPC:
+        _silence_stdout()
+        say(
+            f"Error: stdout cannot be written ({problem.strerror}); make room, or send it elsewhere"
+        )
+        return EXIT_INTERNAL
     if isinstance(problem, KeyboardInterrupt):
         say("Interrupted.")
         return EXIT_INTERRUPTED
@@ -49,7 +64,8 @@ def exit_code_of(problem: BaseException) -> int:
     if format_message is not None:
         # A usage error of the command-line library; its classes have no public name.
         context = getattr(problem, "ctx", None)
-        say(f"Error: {format_message()}")
+        if format_message():
+            say(f"Error: {format_message()}")
         if context is not None:
             say(f"Try '{context.command_path} --help'.")
         return EXIT_USAGE

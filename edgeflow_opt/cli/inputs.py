@@ -85,10 +85,24 @@ def read_plan(path: str) -> Schedule:
 
 
 def _document_on_stdin(error: type[InputError]) -> Any:
-    from edgeflow_opt.problem.files import MAX_BYTES
     from edgeflow_opt.problem.parsing import parse_json
 
+    return parse_json(bytes_on_stdin(error), "stdin", error)
+
+
+def bytes_on_stdin(error: type[InputError]) -> bytes:
+    """Return all of stdin.
+
+    Raises
+    ------
+    InputError
+        Of the given class, if it is closed or larger than 1 GiB.
+    """
+    from edgeflow_opt.problem.files import MAX_BYTES
+
+    if sys.stdin is None:
+        raise error((Fault("file", "", "is closed", remedy="name a file"),), "stdin")
     data = sys.stdin.buffer.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise error((Fault("file", "", f"is larger than {MAX_BYTES} bytes"),), "stdin")
-    return parse_json(data, "stdin", error)
+    return data

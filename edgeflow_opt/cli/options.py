@@ -127,6 +127,27 @@ def _value_of(text: str) -> Any:
     return value if isinstance(value, (bool, int, float)) or value is None else text
 
 
+def range_of(text: str, option: str, rising: bool = True) -> tuple[float, float]:
+    """Return the two numbers of ``LO,HI``, finite and at least 0, and rising unless told otherwise.
+
+    Raises
+    ------
+    UsageError
+        If they are not.
+    """
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        low = high = math.nan
+    if not (0 <= low < math.inf and 0 <= high < math.inf) or (rising and low > high):
+        order = ", the second at least the first" if rising else ""
+        raise UsageError(
+            f"option {option}: must be two finite numbers >= 0 with a comma between them{order}, "
+            f"got {text!r}"
+        )
+    return low, high
+
+
 def check_output(output: Path | None, *inputs: str | Path) -> None:
     """Make sure that a file can be written at the end, so that no work is lost.
 

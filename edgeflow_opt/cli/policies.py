@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import Any
 
 from edgeflow_opt.cli.options import AsJson
@@ -10,25 +11,34 @@ from edgeflow_opt.cli.options import AsJson
 
 def policies(as_json: AsJson = False) -> None:
     """List the online policies and their options."""
-    from edgeflow_opt.cli.console import printable, show, show_json, stdout_kept_pure, table
+    from edgeflow_opt.cli.console import (
+        meanings,
+        printable,
+        show,
+        show_json,
+        stdout_kept_pure,
+        table,
+    )
 
     with stdout_kept_pure():
         entries = policy_entries()
     if as_json:
         show_json({"format": "edgeflow-policies/1", "policies": entries})
         return
-    columns = ("policy", "what it does", "options (--policy-option NAME=VALUE)")
-    made = table(*columns, left=columns)
+    made = table("policy", "what it does", left=("policy", "what it does"))
     for entry in entries:
-        options = ", ".join(
-            f"{name}={'none' if default is None else default}"
-            for name, default in entry["options"].items()
-        )
         made.add_row(
-            printable(entry["name"]), printable(entry["summary"] or entry["reason"] or "-"),
-            printable(options or "-"),
-        )  # fmt: skip
+            printable(entry["name"]), printable(entry["summary"] or entry["reason"] or "-")
+        )
     show(made)
+    for entry in entries:
+        if entry["options"]:
+            title = f"Options of {entry['name']} (--policy-option NAME=VALUE)"
+            pairs = [
+                (f"{name}={_text(option['default'])}", option["meaning"])
+                for name, option in entry["options"].items()
+            ]
+            show(meanings(title, pairs))
 
 
 def policy_entries() -> list[dict[str, Any]]:
@@ -51,7 +61,10 @@ def policy_entries() -> list[dict[str, Any]]:
         entry |= {
             "summary": lines[0] if lines else "",
             "available": True,
-            "options": {option: _plain(p.default) for option, p in options.items()},
+            "options": {
+                option: {"default": _plain(p.default), "meaning": meaning_of(lines, option)}
+                for option, p in options.items()
+            },
         }
     return entries
 
@@ -63,3 +76,26 @@ def _plain(default: Any) -> Any:
     if default is None or isinstance(default, (bool, int, float, str)):
         return default
     return str(default)
+
+
+def _text(default: Any) -> str:
+    """Return a default as it is written on the command line."""
+    return default if isinstance(default, str) else json.dumps(default)
+
+
+def meaning_of(lines: list[str], option: str) -> str:
+    """Return what a numpydoc docstring says of a parameter, as one line; empty if nothing."""
+    try:
+        section = lines.index("Parameters")
+    except ValueError:
+        return ""
+    told: list[str] = []
+    inside = False
+    for line in lines[section + 2 :]:
+        if line.startswith("---"):
+            break
+        if line and not line[0].isspace():
+            inside = option in [name.strip() for name in line.split(":")[0].split(",")]
+        elif inside and line:
+            told.append(line.strip())
+    return " ".join(told)

@@ -1,4 +1,4 @@
-"""Progress of a solve on stderr: a live line on a terminal, plain lines elsewhere."""
+"""Progress on stderr: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,93 +12,133 @@ from typing import TYPE_CHECKING
 from edgeflow_opt.cli.console import number, percent, seconds
 
 if TYPE_CHECKING:
+    from edgeflow_opt.simulation import EventRecord
     from edgeflow_opt.solvers import Progress
 
-#: Seconds between two plain lines that tell of a better bound only.
-_BOUND_PERIOD_S = 1.0
+#: Seconds between two plain lines, unless there is real news.
+_PERIOD_S = 2.0
 
-
-def progress_line(point: Progress) -> str:
-    """Return one improvement as a line: time, incumbent, bound, gap, source."""
-    from edgeflow_opt.problem import relative_gap
-
-    known = point.value is not None and point.bound is not None
-    gap = relative_gap(point.value, point.bound) if known else None  # type: ignore[arg-type]
-    return (
-        f"{seconds(point.seconds):>7} s  met {number(point.value):>6}  "
-        f"bound {number(point.bound):>7}  gap {percent(gap):>6}  {point.source}"
-    )
+#: What takes a line: its text, and whether it is news that must not be passed over.
+Show = Callable[[str, bool], None]
 
 
 @contextlib.contextmanager
-def progress_of(name: str, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Show the progress of a solve while it lasts.
+def status_line(name: str, quiet: bool) -> Iterator[Show | None]:
+    """Show what goes on while the work within lasts.
 
     Parameters
     ----------
     name
-        What is being solved, and by which solver.
+        What the work is; stands before every line.
     quiet
         Show nothing.
 
     Yields
     ------
-    callback
-        For ``SolveOptions.on_progress``; None where nothing is shown.
+    show
+        Takes a line, from any thread; None where nothing is shown.
     """
     if quiet:
         yield None
     elif sys.stderr.isatty():
-        with _live_line(name) as callback:
-            yield callback
+        with _live_line(name) as show:
+            yield show
     else:
         yield _plain_lines(name)
 
 
-def _plain_lines(name: str) -> Callable[[Progress], None]:
-    """Return a callback that prints every better value, and better bounds now and then."""
-    value: float | None = None
-    printed_s = -_BOUND_PERIOD_S
+def _plain_lines(name: str) -> Show:
+    """Return what prints every piece of news, and other lines now and then."""
     stream = sys.stderr
+    printed_at = 0.0
 
-    def show(point: Progress) -> None:
-        nonlocal value, printed_s
-        if point.value == value and point.seconds < printed_s + _BOUND_PERIOD_S:
+    def show(text: str, news: bool) -> None:
+        nonlocal printed_at
+        if not news and time.monotonic() < printed_at + _PERIOD_S:
             return
-        value, printed_s = point.value, point.seconds
+        printed_at = time.monotonic()
         with contextlib.suppress(OSError, ValueError):
-            print(f"{name}  {progress_line(point)}", file=stream, flush=True)
+            print(f"{name}  {text}", file=stream, flush=True)
 
     return show
 
 
 @contextlib.contextmanager
-def _live_line(name: str) -> Iterator[Callable[[Progress], None]]:
-    """Show the latest improvement in one line, with the time going on."""
+def _live_line(name: str) -> Iterator[Show]:
+    """Show the latest line in one place, with the time going on."""
     from rich.console import Console
     from rich.live import Live
     from rich.text import Text
 
     start = time.perf_counter()
-    latest: list[Progress] = []
+    latest = ["..."]
     lock = threading.Lock()
 
     def line() -> Text:
-        elapsed = seconds(time.perf_counter() - start)
         with lock:
-            last = latest[-1] if latest else None
-        told = f"no schedule yet, {elapsed} s" if last is None else progress_line(last).strip()
-        return Text(
-            f"{name}  {elapsed} s  |  {told}", style="dim", overflow="ellipsis", no_wrap=True
-        )
+            text = latest[0]
+        elapsed = f"{time.perf_counter() - start:.0f} s"
+        return Text(f"{name}  {elapsed} | {text}", style="dim", overflow="ellipsis", no_wrap=True)
 
-    def take(point: Progress) -> None:
+    def show(text: str, news: bool) -> None:
+        del news
         with lock:
-            latest[:] = [point]
+            latest[0] = text
 
     target = Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
     with Live(
         get_renderable=line, console=target, refresh_per_second=8, transient=True,
         redirect_stdout=False, redirect_stderr=False,
     ):  # fmt: skip
+        yield show
+
+
+def progress_line(point: Progress) -> str:
+    """Return one improvement as a line: time, incumbent, bound, gap, source."""
+    from edgeflow_opt.problem import relative_gap
+
+    gap = None
+    if point.value is not None and point.bound is not None:
+        gap = relative_gap(point.value, point.bound)
+    return (
+        f"{seconds(point.seconds):>6} s  met {number(point.value):>5}  "
+        f"bound {number(point.bound):>7}  gap {percent(gap):>6}  {point.source}"
+    )
+
+
+@contextlib.contextmanager
+def progress_of(name: str, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
+    """Show the progress of a solve; yield what ``SolveOptions.on_progress`` takes."""
+    value: float | None = None
+    with status_line(name, quiet) as show:
+        if show is None:
+            yield None
+            return
+
+        def take(point: Progress) -> None:
+            nonlocal value
+            news, value = point.value != value, point.value
+            show(progress_line(point), news)
+
         yield take
+
+
+@contextlib.contextmanager
+def events_of(
+    name: str, num_jobs: int, quiet: bool
+) -> Iterator[Callable[[EventRecord], None] | None]:
+    """Show how far a simulation is; yield what ``on_event`` of it takes."""
+    events = finished = 0
+    with status_line(name, quiet) as show:
+        if show is None:
+            yield None
+            return
+
+        def take(record: EventRecord) -> None:
+            nonlocal events, finished
+            events += 1
+            finished += len(record.completed) + len(record.refused)
+            show(f"{events:>6} events  {finished:>6} of {num_jobs} jobs finished", False)
+
+        yield take
+        show(f"{events:>6} events  {finished:>6} of {num_jobs} jobs finished", True)

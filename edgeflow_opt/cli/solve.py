@@ -20,6 +20,7 @@ from edgeflow_opt.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
@@ -106,17 +107,16 @@ def exit_code(result: SolveResult) -> int:
     }.get(str(result.status), failures.EXIT_INTERNAL)
 
 
-def summary(problem: EpochProblem, result: SolveResult) -> Table:
+def summary(problem: EpochProblem, result: SolveResult) -> Group:
     """Return the result for people."""
-    from edgeflow_opt.cli.console import facts, number, percent, seconds, word
+    from edgeflow_opt.cli.console import facts, number, percent, seconds, size_of, word
 
     with_deadline = sum(job.deadline is not None for job in problem.jobs)
     value = result.objective
     status = word(str(result.status))
     if result.limit is not None:
         status.append(f" (stopped: {result.limit})", style="not bold default")
-    size = f"{len(problem.jobs)} jobs x {problem.grid.num_slots} slots x {len(problem.sites)} sites"
-    pairs: list[tuple[str, str | Text]] = [("instance", size), ("status", status)]
+    pairs: list[tuple[str, str | Text]] = [("instance", size_of(problem)), ("status", status)]
     if value is not None:
         pairs.append(("deadlines met", f"{result.schedule.met} of {with_deadline}"))
     bound = "none (a heuristic proves none)" if result.bound is None else number(result.bound)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def solvers(as_json: AsJson = False) -> None:
     """List the solvers, what they can do, and whether they are installed."""
-    from edgeflow_opt.cli.console import printable, show, show_json, stdout_kept_pure
+    from edgeflow_opt.cli.console import meanings, show, show_json, stdout_kept_pure
 
     with stdout_kept_pure():
         entries = solver_entries()
@@ -20,11 +20,12 @@ def solvers(as_json: AsJson = False) -> None:
         show_json({"format": "edgeflow-solvers/1", "solvers": entries})
         return
     show(_solvers_table(entries))
+    owners: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for entry in entries:
         if entry["params"]:
-            show(f"Parameters of {printable(entry['name'])} (--param NAME=VALUE):")
-            for name, meaning in entry["params"].items():
-                show(f"  {printable(name)}: {printable(meaning)}")
+            owners.setdefault(tuple(entry["params"].items()), []).append(entry["name"])
+    for params, names in owners.items():
+        show(meanings(f"Parameters of {', '.join(names)} (--param NAME=VALUE)", params))
 
 
 def solver_entries() -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from edgeflow_opt.registry import Registry
 from edgeflow_opt.solvers import SOLVERS
 from tests.cli.helpers import INSTANCE, ScriptedSolver
 
@@ -19,7 +20,8 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     def install(*solvers: ScriptedSolver) -> None:
         known = {solver.name: solver for solver in solvers}
         monkeypatch.setattr(SOLVERS, "names", lambda: tuple(known))
-        monkeypatch.setattr(SOLVERS, "get", lambda name: known[name])
+        unknown = Registry("solver", "no.such.group", dict.fromkeys(known, "nowhere:nothing"))
+        monkeypatch.setattr(SOLVERS, "get", lambda name: known.get(name) or unknown.get(name))
 
     return install
 

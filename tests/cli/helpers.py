@@ -6,14 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from typer.testing import CliRunner
 
 from edgeflow_opt.problem import EpochProblem, Limit, SolveStatus
@@ -134,12 +132,3 @@ def run_apart(*args: str | Path, stdin: str = "") -> Ran:
     process = spawn(*args, stdin=subprocess.PIPE)
     out, err = process.communicate(stdin, timeout=120)
     return Ran(process.returncode, out, err)
-
-
-def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
-    """Wait until `condition` holds; fail the test if it never does."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail(f"waited {seconds} s in vain for {what}")
-        time.sleep(0.02)

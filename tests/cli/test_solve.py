@@ -137,7 +137,7 @@ def test_progress_is_on_stderr(scripted: Install, instance_file: Path) -> None:
     scripted(ScriptedSolver("one", act=act))
     ran = edgeflow("solve", instance_file, "-s", "one", "--json")
     (line,) = [line for line in ran.err.splitlines() if "probe" in line]
-    assert "met      2" in line
+    assert "met     2" in line
     assert "bound       3" in line
     assert "gap   50 %" in line
     assert ran.document["solver"] == "one"

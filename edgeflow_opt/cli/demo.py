@@ -1,0 +1,103 @@
+"""``edgeflow demo``: the package on its built-in workload."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from edgeflow_opt.cli import failures
+from edgeflow_opt.cli.options import AsJson, Quiet, positive
+
+if TYPE_CHECKING:
+    from edgeflow_opt.cli.comparison import Row
+
+#: Solvers in the order of the table.
+_SOLVERS = ("greedy", "cpsat", "highs", "auto")
+
+#: The cluster on which the built-in trace is simulated.
+_CLOUD_GPUS, _EDGE_SERVERS = 16, 4
+
+#: Seconds a decision of the exact policy in the demonstration.
+_DECISION_S = 0.2
+
+
+def demo(
+    time_limit: Annotated[float, positive("--time-limit", "Seconds a solve.")] = 8.0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare exact and greedy schedules on the built-in workload, in under a minute."""
+    from edgeflow_opt.cli.comparison import notes, rows_table, run_row, worst_exit_code
+    from edgeflow_opt.cli.console import show, show_json, size_of
+    from edgeflow_opt.cli.simulate import options_of
+    from edgeflow_opt.cli.simulations import load_line, results_table, run_policies
+    from edgeflow_opt.cli.solvers import installed_solvers
+    from edgeflow_opt.cli.warm_up import compile_once
+    from edgeflow_opt.simulation import parse_overhead, simulation_document
+    from edgeflow_opt.solvers import SolveOptions
+    from edgeflow_opt.workloads import cluster, demo_problem, demo_trace
+
+    compile_once(quiet)
+    problem, trace = demo_problem(), demo_trace()
+    installed = installed_solvers()
+    options = SolveOptions(time_limit_s=time_limit)
+    rows: list[Row] = []
+    for name in _SOLVERS:
+        if name in installed:
+            rows.append(run_row("demo", problem, name, options, quiet))
+            if rows[-1].exit_code == failures.EXIT_INTERRUPTED:
+                break
+    code = worst_exit_code(rows)
+    if not as_json:
+        show(
+            rows_table(rows, title=f"One epoch: {size_of(problem)}"),
+            *notes(rows), reading(rows), "",
+        )  # fmt: skip
+    document: dict[str, Any] = {
+        "format": "edgeflow-demo/1",
+        "rows": [row.document() for row in rows],
+    }
+    if code != failures.EXIT_INTERRUPTED:
+        sites = cluster(_CLOUD_GPUS, _EDGE_SERVERS, start_s=trace.start, end_s=trace.end)
+        names = ("edgeflow", "exact")
+        results, faults = run_policies(
+            trace.jobs(), sites, options_of(names, {}, {"time_limit_s": _DECISION_S}),
+            overhead=parse_overhead("none"), quiet=quiet,
+        )  # fmt: skip
+        settings = {
+            "cloud_gpus": _CLOUD_GPUS, "edge_servers": _EDGE_SERVERS, "overhead": "none",
+            "tide": "constant", "time_limit_s": _DECISION_S,
+            "offered_load": trace.offered_load(_CLOUD_GPUS),
+        }  # fmt: skip
+        document["simulation"] = simulation_document(trace.name, settings, results)
+        if not as_json:
+            show(results_table(results, title="A whole trace"), load_line(trace, settings))
+        for fault in faults:
+            failures.say(f"Error: {fault.policy}: {fault.message}")
+            code = max(code, fault.exit_code)
+    if as_json:
+        show_json(document)
+    raise typer.Exit(code)
+
+
+def reading(rows: list[Row]) -> str:
+    """Return how to read the table, with its own figures."""
+    text = (
+        "met: jobs that complete by their deadline. bound: no schedule whatever meets more, "
+        "proven; gap: how far the schedule may be from it."
+    )
+    greedy = next((row for row in rows if row.solver == "greedy" and row.met is not None), None)
+    exact = [row for row in rows if row.solver != "greedy" and row.met is not None]
+    if greedy is None or not exact:
+        return text
+    best = max(exact, key=lambda row: (row.met_weight or 0.0, row.status == "optimal"))
+    more = (best.met or 0) - (greedy.met or 0)
+    proof = ", and that is optimal" if best.status == "optimal" else ""
+    if more > 0:
+        found = (
+            f"{best.solver} meets {more} more deadline{'s' * (more != 1)} than the greedy{proof}."
+        )
+    else:
+        found = f"The greedy meets as many deadlines as {best.solver} here{proof}."
+    return f"{text} {found} The greedy takes milliseconds and proves nothing."
