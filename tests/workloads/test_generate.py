@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.problem import SolveStatus
 from edgeflow_opt.problem.arrays import arrays_of
+from edgeflow_opt.solvers import solve
 from edgeflow_opt.workloads import (
     DEFAULT_CATALOG,
     demo_problem,
@@ -231,6 +233,13 @@ def test_demo_problem_is_small_and_the_same_each_time() -> None:
     view = arrays_of(problem)
     assert view.capacity[1].min() < view.capacity[1].max()
     assert {len({m.site for m in job.modes}) for job in problem.jobs} == {1, 2}
+
+
+def test_demo_problem_shows_what_exact_solving_is_worth() -> None:
+    """The optimum of the built-in instance is 26 jobs, and the greedy loses at least 2 of them."""
+    optimum = solve(demo_problem(), "price", time_limit_s=30)
+    assert (optimum.schedule.status, optimum.schedule.met) == (SolveStatus.OPTIMAL, 26)
+    assert solve(demo_problem(), "greedy").schedule.met <= 24
 
 
 def test_demo_trace_is_overloaded_and_the_same_each_time() -> None:
