@@ -58,7 +58,7 @@ def test_elasticflow_formula():
 
 
 def test_elasticflow_overhead_by_hand():
-    """a loses 2+2 s at its start and 2 s at each of four later events; b and c are short."""
+    """Job a loses 2+2 s at its start and 2 s at each of four later events; b and c are short."""
     jobs = [job("a", 0.0, 99.0, 30.0), job("b", 10.0, 99.0, 1.0), job("c", 20.0, 99.0, 1.0)]
     result = simulate(jobs, [CLOUD, EDGE], Fifo(), overhead="elasticflow", log=True)
     # b: begins at 10 with 4 s of loss, completes at 15: an event too, as is that of c at 25.
