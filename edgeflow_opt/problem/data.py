@@ -288,11 +288,16 @@ class ObjectiveValue:
         )
 
     def better_than(self, other: ObjectiveValue) -> bool:
-        """Whether this value is strictly better than `other`, beyond rounding (1e-9 relative)."""
+        """Whether this value is better than `other`, beyond rounding.
+
+        Differences below 1e-9 of the met weight or the weighted sum, and below 1e-7 of a level
+        below, do not count (relative to the larger of the two and 1).
+        """
         if self.weighted is not None and other.weighted is not None:
             return self.weighted > other.weighted + 1e-9 * max(1.0, abs(other.weighted))
-        for mine, theirs in zip(self.key(), other.key(), strict=True):
-            if abs(mine - theirs) > 1e-9 * max(1.0, abs(mine), abs(theirs)):
+        for index, (mine, theirs) in enumerate(zip(self.key(), other.key(), strict=True)):
+            tolerance = 1e-9 if index == 0 else 1e-7
+            if abs(mine - theirs) > tolerance * max(1.0, abs(mine), abs(theirs)):
                 return mine > theirs
         return False
 

@@ -48,7 +48,7 @@ class SolveOptions:
     seed
         Seed of everything random, at least 0.
     workers
-        Threads that a solver may use, at least 1.
+        Threads that a solver may use, at least 1; default 2, one for bounds and one for plans.
     deterministic
         Same input, options and seed give the same schedule, at the price of speed: one worker and
         a limit on deterministic work instead of (and beside) wall time.
@@ -65,7 +65,7 @@ class SolveOptions:
 
     time_limit_s: float | None = DEFAULT_TIME_LIMIT_S
     seed: int = 0
-    workers: int = 1
+    workers: int = 2
     deterministic: bool = False
     levels: int = 5
     warm_start: Schedule | None = None

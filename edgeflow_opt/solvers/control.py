@@ -7,6 +7,7 @@ for it, and the incumbent is kept.
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from collections.abc import Callable
@@ -42,11 +43,36 @@ class SolveControl:
         self._on_progress = on_progress
         self._cancelled = threading.Event()
         self._lock = threading.Lock()
+        # Shared by all parts of a solve.
         self._trace: list[Progress] = []
-        self.value: float | None = None
+        self._best: dict[str, float | None] = {"value": None, "bound": None}
+
+    @property
+    def value(self) -> float | None:
         """Best value reported so far."""
-        self.bound: float | None = None
+        return self._best["value"]
+
+    @property
+    def bound(self) -> float | None:
         """Best bound reported so far."""
+        return self._best["bound"]
+
+    def part(self, seconds: float) -> SolveControl:
+        """Return the control of a part of this solve that may take at most `seconds` from now.
+
+        Clock, cancellation and progress are those of the whole.
+        """
+        part = copy.copy(self)
+        part.limit_to(seconds)
+        return part
+
+    def limit_to(self, seconds: float) -> None:
+        """Let the limit be at most `seconds` from now."""
+        self._limit_s = self.elapsed_s + min(seconds, self.left_s)
+
+    def forgive(self, seconds: float) -> None:
+        """Take `seconds` off the clock: time that no limit of the caller should pay for."""
+        self._start += seconds
 
     @property
     def elapsed_s(self) -> float:
@@ -92,9 +118,9 @@ class SolveControl:
         with self._lock:
             better = False
             if value is not None and (self.value is None or value > self.value + 1e-9):
-                self.value, better = value, True
+                self._best["value"], better = value, True
             if bound is not None and (self.bound is None or bound < self.bound - 1e-9):
-                self.bound, better = bound, True
+                self._best["bound"], better = bound, True
             if not better:
                 return
             point = Progress(self.elapsed_s, self.value, self.bound, source)

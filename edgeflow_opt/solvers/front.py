@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import importlib.util
 import logging
 import math
 import sys
+import time
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -32,6 +34,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Modules with compiled kernels; each has a function ``warm_up()``.
+_KERNELS = (
+    "edgeflow_opt.formulations.plans",
+    "edgeflow_opt.solvers.greedy",
+    "edgeflow_opt.solvers.price",
+)
+
+#: Loading the kernels from the cache takes less than this, compiling them more, seconds.
+_LOADING_S = 3.0
+
 #: The solvers by name. Adding one is one module and one line here.
 SOLVERS = Registry(
     "solver",
@@ -42,6 +54,7 @@ SOLVERS = Registry(
         "edgeflow-select": "edgeflow_opt.solvers.greedy:SELECT_SOLVER",
         "cpsat": "edgeflow_opt.solvers.cpsat:SOLVER",
         "highs": "edgeflow_opt.solvers.highs:SOLVER",
+        "price": "edgeflow_opt.solvers.price:SOLVER",
     },
 )
 
@@ -93,6 +106,10 @@ def solve(
             "option warm_start: must be a valid schedule of this instance; check() tells why it is not"
         )
     control = SolveControl(options.time_limit_s, options.on_progress)
+    loading_s = warm_up()
+    if loading_s > _LOADING_S:
+        # The kernels had to be compiled, once after installation: no caller's limit pays for that.
+        control.forgive(loading_s)
     arrays = arrays_of(problem)
     try:
         draft = chosen.solve(problem, arrays, options, control)
@@ -120,6 +137,23 @@ def solve(
         options=options,
         versions=versions(chosen.capabilities.requires),
     )
+
+
+@cache
+def _compiled() -> None:
+    for module in _KERNELS:
+        importlib.import_module(module).warm_up()
+
+
+def warm_up() -> float:
+    """Compile all kernels, or load them from the cache; return the seconds that it took.
+
+    The first call after an installation takes some 20 s or more; the compiled kernels are then
+    cached beside the package (or where NUMBA_CACHE_DIR says). Every solve calls it by itself.
+    """
+    begin = time.perf_counter()
+    _compiled()
+    return time.perf_counter() - begin
 
 
 def checked_options(options: SolveOptions, changes: dict[str, Any]) -> SolveOptions:

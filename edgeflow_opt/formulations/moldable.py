@@ -1,0 +1,160 @@
+r"""The moldable model: one mode, one start, no interruption, starts enumerated.
+
+An option o of job j is a mode m and a start slot a; the run begun there, with its loss L, is held
+from t_a through the slot in which the job completes, and that is by its deadline:
+
+.. math::
+
+    \max \sum_o w_{j(o)} y_o, \quad
+    \sum_{o \text{ of } j} y_o \le 1 \;\; \forall j \;\; (= 1 \text{ where it must be met}), \quad
+    \sum_{o \text{ holds } (k, s)} u_{m(o)} y_o \le C_{ks} \;\; \forall k, s.
+
+It speaks of level 1 alone. The levels below, where a moldable job may also run in vain or end
+early, are left to the malleable model, which knows jobs of one run. (Optional intervals under a
+cumulative capacity are no alternative: their bound is useless beyond some 30 jobs.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgeflow_opt.formulations.plans import walk
+from edgeflow_opt.formulations.sparse import ModelBuilder
+from edgeflow_opt.formulations.states import counting
+
+if TYPE_CHECKING:
+    from edgeflow_opt.formulations.objectives import Level
+    from edgeflow_opt.formulations.sparse import SparseModel
+    from edgeflow_opt.problem.arrays import FloatArray, IntArray, ProblemArrays
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MoldableModel:
+    """The model of level 1, and the way between its columns and plan matrices.
+
+    Parameters
+    ----------
+    model
+        Rows and columns: one column per option.
+    objectives
+        The objective of level 1.
+    mode, start, stop
+        (N,) mode, first slot, and slot after the last one, of each option.
+    """
+
+    model: SparseModel
+    objectives: dict[Level, FloatArray]
+    mode: IntArray
+    start: IntArray
+    stop: IntArray
+    _arrays: ProblemArrays
+
+    def decode(self, x: FloatArray) -> IntArray:
+        """Return the plan matrix of a solution."""
+        arrays = self._arrays
+        plan = np.full((arrays.num_jobs, arrays.num_slots), -1, dtype=np.int64)
+        for option in np.nonzero(x > 0.5)[0]:
+            mode = self.mode[option]
+            plan[arrays.mode_job[mode], self.start[option] : self.stop[option]] = mode
+        return plan
+
+    def encode(self, plan: IntArray) -> FloatArray:
+        """Return the options of the jobs that a plan matrix meets."""
+        met = walk(self._arrays, plan).met
+        first = np.argmax(plan >= 0, axis=1)
+        mode = plan[np.arange(len(plan)), first]
+        job = self._arrays.mode_job[self.mode]
+        chosen = met[job] & (mode[job] == self.mode) & (first[job] == self.start)
+        return chosen.astype(np.float64)
+
+
+def build_moldable(arrays: ProblemArrays) -> MoldableModel:
+    """Build the moldable model of level 1; every job must be moldable."""
+    assert not arrays.malleable.any()
+    mode, start = _starts(arrays)
+    stop = _stops(arrays, mode, start)
+    job = arrays.mode_job[mode]
+    ends = arrays.boundaries[np.minimum(stop, arrays.num_slots)]
+    in_time = stop <= arrays.end_slot[job]
+    in_time &= arrays.mode_rate[mode] * np.maximum(
+        0.0, np.minimum(ends, arrays.deadline[job]) - arrays.boundaries[start]
+        - _losses(arrays, mode, start)
+    ) >= arrays.required[job]  # fmt: skip
+    mode, start, stop = mode[in_time], start[in_time], stop[in_time]
+    option, offset = counting(stop - start)
+    slot = start[option] + offset
+    site, units = arrays.mode_site[mode], arrays.mode_units[mode]
+    holds = np.ones(len(mode), dtype=np.bool_)
+    np.logical_and.at(holds, option, arrays.capacity[site[option], slot] >= units[option])
+    kept = holds[option]
+    renumbered = np.cumsum(holds) - 1
+    option, slot = renumbered[option[kept]], slot[kept]
+    mode, start, stop = mode[holds], start[holds], stop[holds]
+    site, units, job = site[holds], units[holds], arrays.mode_job[mode]
+
+    builder = ModelBuilder()
+    column = builder.add_columns("option", len(mode))
+    rows = builder.add_rows(
+        "one_run", arrays.num_jobs, lower=np.where(arrays.must_meet, 1.0, -np.inf), upper=1.0
+    )
+    builder.add_entries(rows[job], column, 1.0)
+    rows = builder.add_rows(
+        "capacity", arrays.num_sites * arrays.num_slots, upper=arrays.capacity.ravel()
+    )
+    builder.add_entries(rows[site[option] * arrays.num_slots + slot], column[option], units[option])
+    return MoldableModel(
+        model=builder.build(),
+        objectives={"met": arrays.weight[job]},
+        mode=mode,
+        start=start,
+        stop=stop,
+        _arrays=arrays,
+    )
+
+
+def _starts(arrays: ProblemArrays) -> tuple[IntArray, IntArray]:
+    """Return mode and slot of every start; a job that runs already may only go on from now."""
+    modes = np.nonzero(arrays.mode_kept & arrays.has_deadline[arrays.mode_job])[0]
+    job = arrays.mode_job[modes]
+    runs = arrays.running_mode[job] >= 0
+    modes = modes[~runs | (arrays.running_mode[job] == modes)]
+    job = arrays.mode_job[modes]
+    first = arrays.first_slot[job]
+    end = np.where(arrays.running_mode[job] >= 0, np.minimum(1, arrays.end_slot[job]),
+                   arrays.end_slot[job])  # fmt: skip
+    group, offset = counting(np.maximum(0, end - first))
+    return modes[group], first[group] + offset
+
+
+def _losses(arrays: ProblemArrays, mode: IntArray, start: IntArray) -> FloatArray:
+    """Return the loss of the run of each option, by where the job ran before."""
+    job = arrays.mode_job[mode]
+    last_site = arrays.last_site[job]
+    loss = np.where(
+        last_site == arrays.mode_site[mode], arrays.restart_s[job], arrays.migration_s[job]
+    )
+    loss = np.where(last_site < 0, 0.0, loss)
+    goes_on = (arrays.running_mode[job] == mode) & (start == 0)
+    return np.where(goes_on, arrays.loss_left_s[job], loss)
+
+
+def _stops(arrays: ProblemArrays, mode: IntArray, start: IntArray) -> IntArray:
+    """Return the slot after that in which the job completes; T + 1 if it does not by the horizon.
+
+    The smallest e with rate * max(0, t_e - t_a - loss) >= W, by the very operations of the
+    run-and-loss rule; the division only says where to look.
+    """
+    required = arrays.required[arrays.mode_job[mode]]
+    rate, loss = arrays.mode_rate[mode], _losses(arrays, mode, start)
+    begin, last = arrays.boundaries[start], arrays.num_slots
+    stop = np.searchsorted(arrays.boundaries, begin + loss + required / rate, side="left")
+    stop = np.maximum(start + 1, stop - 1)
+    for _ in range(2):
+        credit = rate * np.maximum(
+            0.0, arrays.boundaries[np.minimum(stop, last)] - begin - loss
+        )  # fmt: skip
+        stop = np.where((credit < required) & (stop <= last), stop + 1, stop)
+    return stop

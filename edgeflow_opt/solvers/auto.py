@@ -1,0 +1,91 @@
+"""The portfolio: a good answer at once, a better one soon, and a proof as time allows.
+
+1. The greedy and its selecting variant, in milliseconds: the plan that no later one may fall below.
+2. Capacity prices: a proven bound and price-guided plans (:mod:`edgeflow_opt.solvers.price`).
+3. Where these do not meet and the instance is small, HiGHS and CP-SAT in turn on what is left,
+   with the bound and the plan that are known.
+4. The levels below the first, on a MILP engine where the model is small enough.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from edgeflow_opt.problem import SolveStatus
+from edgeflow_opt.solvers.base import FEATURES, Capabilities, Draft
+from edgeflow_opt.solvers.cpsat import CpSatEngine
+from edgeflow_opt.solvers.highs import HighsEngine
+from edgeflow_opt.solvers.lexicographic import LevelSolve
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem import EpochProblem
+    from edgeflow_opt.problem.arrays import ProblemArrays
+    from edgeflow_opt.solvers.base import SolveOptions
+    from edgeflow_opt.solvers.control import SolveControl
+
+#: Share of the time for prices where a MILP engine can follow, and where none can.
+_PRICE_SHARE_SMALL, _PRICE_SHARE_LARGE = 0.25, 0.85
+
+#: Largest number of columns (modes x slots) on which MILP engines are of use for level 1.
+_SMALL_COLUMNS = 60_000
+
+
+class AutoSolver:
+    """The solver ``auto``: the portfolio above; never worse than the greedy."""
+
+    name = "auto"
+    capabilities = Capabilities(
+        summary="portfolio: greedy, capacity prices, then HiGHS and CP-SAT for the proof",
+        exact=True,
+        features=frozenset(FEATURES),
+        requires=("highspy", "ortools", "numba"),
+    )
+
+    def solve(
+        self,
+        problem: EpochProblem,
+        arrays: ProblemArrays,
+        options: SolveOptions,
+        control: SolveControl,
+    ) -> Draft:
+        """See :meth:`edgeflow_opt.solvers.base.Solver.solve`."""
+        plain = dataclasses.replace(options, params={})
+        work = LevelSolve(problem, arrays, plain, control, HighsEngine())
+        work.offer_starts()
+        if problem.objective.mode == "weighted":
+            work.first_level()
+            return work.draft()
+        small = int(arrays.mode_kept.sum()) * arrays.num_slots <= _SMALL_COLUMNS
+        share = _PRICE_SHARE_SMALL if small else _PRICE_SHARE_LARGE
+        draft = self._prices(problem, arrays, plain, control.part(share * control.left_s))
+        if draft.status is SolveStatus.INFEASIBLE:
+            return draft
+        work.statistics["prices"] = draft.statistics
+        if draft.plan is not None:
+            work.incumbent.offer(draft.plan, "price")
+        if draft.bound is not None:
+            work.tighten(draft.bound)
+        if small and not work.closed and not control.stopped:
+            # HiGHS closes most of what is left soon; where it does not, CP-SAT may.
+            work.first_level(share=0.6)
+            if not work.closed and not control.stopped:
+                work.engine = CpSatEngine()
+                work.first_level(share=0.8)
+                work.engine = HighsEngine()
+        work.levels_below()
+        return work.draft()
+
+    def _prices(
+        self,
+        problem: EpochProblem,
+        arrays: ProblemArrays,
+        options: SolveOptions,
+        control: SolveControl,
+    ) -> Draft:
+        from edgeflow_opt.solvers.price import SOLVER
+
+        return SOLVER.solve(problem, arrays, options, control)
+
+
+SOLVER = AutoSolver()

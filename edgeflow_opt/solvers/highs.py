@@ -1,0 +1,197 @@
+"""HiGHS: the open MILP solver, on the same arrays as CP-SAT, in floating point.
+
+HiGHS obeys rows within a tolerance. Real rows are therefore scaled so that the tolerance is far
+below that of the work, and in pessimistic models they are tightened by more than it. Its bounds are
+given a slack before they are rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgeflow_opt.errors import SolverFaultError, UsageError
+from edgeflow_opt.solvers.base import FEATURES, Capabilities
+from edgeflow_opt.solvers.engine import EngineAnswer
+from edgeflow_opt.solvers.rounding import suffices_alone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from edgeflow_opt.formulations.sparse import SparseModel
+    from edgeflow_opt.problem import EpochProblem
+    from edgeflow_opt.problem.arrays import FloatArray, ProblemArrays
+    from edgeflow_opt.solvers.base import Draft, SolveOptions
+    from edgeflow_opt.solvers.control import SolveControl
+    from edgeflow_opt.solvers.rounding import Rounding
+
+#: Rows with real coefficients are scaled to this largest coefficient.
+_ROW_SCALE = 100.0
+
+#: Feasibility tolerance given to HiGHS: relative to such a row 1e-9.
+_TOLERANCE = 1e-7
+
+#: Relative amount by which pessimistic rows are tightened: ten times the tolerance on the row.
+_TIGHTENING = 1e-8
+
+
+class HighsEngine:
+    """HiGHS behind the common formulations."""
+
+    name = "highs"
+    bound_slack = 1e-6
+    columns_per_second = 1_500_000.0
+
+    def maximise(
+        self,
+        model: SparseModel,
+        *,
+        rounding: Rounding,
+        hint: FloatArray | None,
+        seconds: float,
+        options: SolveOptions,
+        control: SolveControl,
+        on_incumbent: Callable[[FloatArray], None] | None = None,
+        on_bound: Callable[[float], None] | None = None,
+    ) -> EngineAnswer:
+        """See :meth:`edgeflow_opt.solvers.engine.Engine.maximise`."""
+        import highspy
+
+        native = highspy.Highs()
+        native.silent()
+        _set_options(native, seconds, options)
+        status = native.passModel(_native_model(model, rounding))
+        if status == highspy.HighsStatus.kError:
+            raise SolverFaultError("highs refuses the model as invalid")
+        if hint is not None:
+            start = highspy.HighsSolution()
+            start.col_value = hint.tolist()
+            native.setSolution(start)
+        native.HandleUserInterrupt = True
+        if on_incumbent is not None:
+            native.cbMipImprovingSolution.subscribe(
+                lambda event: on_incumbent(np.array(event.data_out.mip_solution))
+            )
+        if on_bound is not None:
+            native.cbMipLogging.subscribe(lambda event: on_bound(event.data_out.mip_dual_bound))
+        if control.interrupted:
+            return EngineAnswer()
+        control.run(native.run, native.cancelSolve)
+        return _answer(native, model)
+
+
+def _native_model(model: SparseModel, rounding: Rounding) -> Any:
+    import highspy
+
+    row_of = np.repeat(np.arange(model.num_rows), np.diff(model.starts))
+    largest = np.zeros(model.num_rows)
+    np.maximum.at(largest, row_of, np.abs(model.values))
+    whole = np.ones(model.num_rows, dtype=np.bool_)
+    np.logical_and.at(whole, row_of, model.values == np.floor(model.values))
+    whole &= largest <= _ROW_SCALE
+    scale = np.where(whole | (largest == 0.0), 1.0, _ROW_SCALE / np.where(largest > 0, largest, 1))
+    lower, upper = model.row_lower * scale, model.row_upper * scale
+    values = model.values * scale[row_of]
+    if rounding == "pessimistic":
+        # Real rows are of the form a x >= 0 with one negative entry, what is needed.
+        tighten = ~whole[row_of] & ~model.row_soft[row_of] & (values > 0)
+        tighten &= ~suffices_alone(model)
+        values = np.where(tighten, values * (1.0 - _TIGHTENING), values)
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = model.num_columns, model.num_rows
+    lp.sense_ = highspy.ObjSense.kMaximize
+    lp.col_cost_ = model.objective
+    lp.col_lower_, lp.col_upper_ = model.col_lower, model.col_upper
+    lp.row_lower_, lp.row_upper_ = lower, upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = model.num_columns, model.num_rows
+    lp.a_matrix_.start_ = model.starts.astype(np.int32)
+    lp.a_matrix_.index_ = model.indices.astype(np.int32)
+    lp.a_matrix_.value_ = values
+    kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+    lp.integrality_ = [kinds[int(flag)] for flag in model.integer]
+    return lp
+
+
+def _set_options(native: Any, seconds: float, options: SolveOptions) -> None:
+    settings: dict[str, Any] = {
+        "output_flag": False,
+        # More threads spin in presolve on a busy host, and the first solve of a process fixes them.
+        "threads": 1,
+        "random_seed": options.seed,
+        "mip_rel_gap": 0.0,
+        "mip_abs_gap": 1e-6,
+        "mip_feasibility_tolerance": _TOLERANCE,
+        "primal_feasibility_tolerance": _TOLERANCE,
+        **options.params,
+    }
+    if math.isfinite(seconds):
+        settings["time_limit"] = seconds
+    import highspy
+
+    for name, value in settings.items():
+        if native.setOptionValue(name, value) == highspy.HighsStatus.kError:
+            raise UsageError(f"parameter {name!r} of solver 'highs': cannot be {value!r}")
+
+
+def _answer(native: Any, model: SparseModel) -> EngineAnswer:
+    """Read the answer; the status alone is never believed."""
+    import highspy
+
+    status = native.getModelStatus()
+    info = native.getInfo()
+    statistics = {
+        "nodes": max(0, int(info.mip_node_count)),
+        "simplex_iterations": max(0, int(info.simplex_iteration_count)),
+        "model_status": native.modelStatusToString(status),
+    }
+    if status == highspy.HighsModelStatus.kNotset:
+        raise SolverFaultError("highs did not run: its thread count was fixed by an earlier solve")
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return EngineAnswer(bound=-math.inf, proven=True, infeasible=True, statistics=statistics)
+    bound = float(info.mip_dual_bound)
+    x = None
+    if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
+        x = np.clip(np.array(native.getSolution().col_value), model.col_lower, model.col_upper)
+        x = np.where(model.integer, np.rint(x), x)
+    proven = status == highspy.HighsModelStatus.kOptimal
+    if not math.isfinite(bound):
+        bound = float("inf")
+    return EngineAnswer(x=x, bound=bound, proven=proven, statistics=statistics)
+
+
+class HighsSolver:
+    """The solver ``highs``: the formulations on HiGHS, level by level."""
+
+    name = "highs"
+    capabilities = Capabilities(
+        summary="HiGHS MILP on the same time-indexed model; exact within tolerances",
+        exact=True,
+        features=frozenset(FEATURES),
+        requires=("highspy",),
+        params={
+            "threads": "threads (default 1; fixed by the first solve of a process)",
+            "presolve": "'on', 'off' or 'choose'",
+            "parallel": "'on', 'off' or 'choose'",
+            "mip_rel_gap": "stop at this relative gap (default 0)",
+            "mip_heuristic_effort": "0 to 1",
+            "mip_max_nodes": "limit on nodes",
+        },
+    )
+
+    def solve(
+        self,
+        problem: EpochProblem,
+        arrays: ProblemArrays,
+        options: SolveOptions,
+        control: SolveControl,
+    ) -> Draft:
+        """See :meth:`edgeflow_opt.solvers.base.Solver.solve`."""
+        from edgeflow_opt.solvers.lexicographic import solve_by_levels
+
+        return solve_by_levels(problem, arrays, options, control, HighsEngine())
+
+
+SOLVER = HighsSolver()

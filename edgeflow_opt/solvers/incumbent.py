@@ -1,0 +1,65 @@
+"""The best plan so far, judged by the run-and-loss rule and the whole objective."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgeflow_opt.formulations.plans import allocations_of, trim, usage, walk
+from edgeflow_opt.problem import evaluate
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem import EpochProblem, ObjectiveValue
+    from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
+    from edgeflow_opt.solvers.control import SolveControl
+
+
+class Incumbent:
+    """Keeps the best of the plans offered to it.
+
+    Parameters
+    ----------
+    problem, arrays
+        The instance and its flat view.
+    control
+        Told of every improvement.
+    """
+
+    def __init__(self, problem: EpochProblem, arrays: ProblemArrays, control: SolveControl) -> None:
+        self._problem = problem
+        self._arrays = arrays
+        self._control = control
+        self.plan: IntArray | None = None
+        """The best plan; None = none yet."""
+        self.value: ObjectiveValue | None = None
+        """Its value."""
+        self.rejected = 0
+        """Plans offered that break a rule: what a solver returns within its tolerances."""
+
+    @property
+    def level_1(self) -> float | None:
+        """Level 1 of the best plan; None = no plan yet."""
+        return None if self.value is None else self.value.level_1
+
+    def offer(self, plan: IntArray, source: str) -> bool:
+        """Take `plan` if it obeys capacities and hard deadlines and is better; tell whether so."""
+        plan = trim(self._arrays, plan)
+        arrays = self._arrays
+        if (usage(arrays, plan) > arrays.capacity).any() or (
+            arrays.must_meet & ~walk(arrays, plan).met
+        ).any():
+            self.rejected += 1
+            return False
+        value, _ = evaluate(self._problem, allocations_of(self._problem, arrays, plan))
+        if self.value is not None and not value.better_than(self.value):
+            return False
+        self.plan, self.value = plan, value
+        self._control.report(source, value=value.level_1)
+        return True
+
+    def met(self) -> IntArray:
+        """Return (n,) which jobs the best plan meets."""
+        if self.plan is None:
+            return np.zeros(self._arrays.num_jobs, dtype=np.int64)
+        return walk(self._arrays, self.plan).met.astype(np.int64)

@@ -1,0 +1,310 @@
+"""Level by level: prove the met weight first, fix it, then improve the levels below.
+
+The way of every MILP engine through an epoch problem, and the only place that turns what an engine
+says about a model into what is claimed about the problem.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgeflow_opt.errors import SolverFaultError
+from edgeflow_opt.formulations.malleable import build_malleable, reachable_jobs
+from edgeflow_opt.formulations.moldable import build_moldable
+from edgeflow_opt.formulations.objectives import LEVELS, Level
+from edgeflow_opt.problem import SolveStatus
+from edgeflow_opt.solvers.base import Draft, LevelReport
+from edgeflow_opt.solvers.bounds import rounded_down
+from edgeflow_opt.solvers.engine import EngineAnswer
+from edgeflow_opt.solvers.incumbent import Incumbent
+from edgeflow_opt.solvers.start import offer_start
+
+if TYPE_CHECKING:
+    from edgeflow_opt.formulations.malleable import MalleableModel
+    from edgeflow_opt.formulations.moldable import MoldableModel
+    from edgeflow_opt.formulations.sparse import SparseModel
+    from edgeflow_opt.problem import EpochProblem, ObjectiveValue
+    from edgeflow_opt.problem.arrays import FloatArray, ProblemArrays
+    from edgeflow_opt.solvers.base import SolveOptions
+    from edgeflow_opt.solvers.control import SolveControl
+    from edgeflow_opt.solvers.engine import Engine
+    from edgeflow_opt.solvers.rounding import Rounding
+
+#: Share of the time limit for level 1, where levels below are wanted too.
+_FIRST_LEVEL_SHARE = 0.8
+
+#: Relative amount by which a kept level may fall in a model, for rounding. A plan that loses any of
+#: it is not taken.
+_KEEP_SLACK = 5e-8
+
+
+def solve_by_levels(
+    problem: EpochProblem,
+    arrays: ProblemArrays,
+    options: SolveOptions,
+    control: SolveControl,
+    engine: Engine,
+) -> Draft:
+    """Solve `problem` with `engine`, in the lexicographic order or as a weighted sum.
+
+    Begins from the warm start and the greedy's plan, and never returns a worse one.
+    """
+    work = LevelSolve(problem, arrays, options, control, engine)
+    work.offer_starts()
+    work.first_level(share=_FIRST_LEVEL_SHARE if options.levels > 1 else 1.0)
+    work.levels_below()
+    return work.draft()
+
+
+class LevelSolve:
+    """One way through the levels: what is known so far, and the steps that add to it.
+
+    Parameters
+    ----------
+    problem, arrays, options, control
+        As given to the solver.
+    engine
+        The MILP engine that is asked; may be changed between steps.
+    """
+
+    def __init__(
+        self,
+        problem: EpochProblem,
+        arrays: ProblemArrays,
+        options: SolveOptions,
+        control: SolveControl,
+        engine: Engine,
+    ) -> None:
+        self.problem, self.arrays = problem, arrays
+        self.options, self.control, self.engine = options, control, engine
+        self.incumbent = Incumbent(problem, arrays, control)
+        self.statistics: dict[str, Any] = {"build_s": 0.0}
+        self._below: list[LevelReport] = []
+        self._weights = arrays.weight[arrays.has_deadline]
+        reachable = reachable_jobs(arrays)
+        self._infeasible = bool((arrays.must_meet & ~reachable).any())
+        weights = problem.objective.weights
+        if weights is None:
+            met = float(arrays.weight[arrays.has_deadline & reachable].sum())
+            self.bound = rounded_down(met, self._weights)
+        else:
+            gain = weights.met * arrays.has_deadline + weights.progress + weights.leftover
+            self.bound = float((gain * arrays.weight).sum())
+        self.control.report("reachable jobs", bound=self.bound)
+
+    def offer_starts(self) -> None:
+        """Offer the plans that cost nothing or next to nothing."""
+        if not self._infeasible:
+            offer_start(self.problem, self.arrays, self.options, self.control, self.incumbent)
+
+    def tighten(self, bound: float) -> None:
+        """Take note of a proven bound on level 1."""
+        if bound < self.bound:
+            self.bound = bound
+            self.control.report(self.engine.name, bound=bound)
+
+    @property
+    def closed(self) -> bool:
+        """Whether level 1 is settled: optimal within 1e-6, or infeasible."""
+        value = self.incumbent.level_1
+        if self._infeasible or value is None:
+            return self._infeasible
+        return self.bound <= value + 1e-6 * max(1.0, abs(value))
+
+    def first_level(self, share: float = 1.0) -> None:
+        """Maximise level 1 in `share` of the time left: the met weight, or the weighted sum."""
+        if self.closed:
+            return
+        weights = self.problem.objective.weights
+        levels: tuple[Level, ...] = ("met",)
+        factors = {"met": 1.0}
+        if weights is not None:
+            factors = {level: getattr(weights, level) for level in LEVELS}
+            levels = tuple(level for level in LEVELS if factors[level] > 0 or level == "met")
+        model = self._built(levels)
+        if model is None:
+            return
+        objective = np.zeros(model.model.num_columns)
+        for level in levels:
+            objective = objective + factors[level] * model.objectives[level]
+        self._infeasible, found = self._to_the_optimum(model, objective, share)
+        if not self._infeasible:
+            self.tighten(self._safe(found))
+
+    def _safe(self, bound: float) -> float:
+        """Return what an engine's bound proves: with its slack, rounded down where possible."""
+        slack = self.engine.bound_slack
+        if self.problem.objective.weights is None:
+            return rounded_down(bound, self._weights, slack)
+        return bound + max(slack, 1e-9) * max(1.0, abs(bound))
+
+    def draft(self) -> Draft:
+        """Return what is known, after a last look for contradictions."""
+        self.statistics["solve_s"] = self.control.elapsed_s
+        if self.incumbent.rejected:
+            self.statistics["rejected_plans"] = self.incumbent.rejected
+        value = self.incumbent.level_1
+        if self._infeasible and value is not None:
+            raise SolverFaultError(
+                f"{self.engine.name} says that there is no schedule, but one is known"
+            )
+        if value is not None and self.bound < value - 1e-6 * max(1.0, abs(value)):
+            raise SolverFaultError(
+                f"{self.engine.name} claims the bound {self.bound:g}, below the value {value:g} "
+                "reached"
+            )
+        if self._infeasible:
+            return Draft(status=SolveStatus.INFEASIBLE, statistics=self.statistics)
+        if value is None:
+            return Draft(
+                status=SolveStatus.NO_SOLUTION,
+                limit=self.control.limit,
+                bound=self.bound,
+                statistics=self.statistics,
+            )
+        first = "met" if self.problem.objective.weights is None else "weighted"
+        report = LevelReport(level=first, value=value, bound=self.bound, optimal=self.closed)
+        levels = (report, *self._below)
+        wanted = 1 if first == "weighted" else min(self.options.levels, len(LEVELS))
+        done = len(levels) == wanted and all(level.optimal for level in levels)
+        return Draft(
+            status=SolveStatus.OPTIMAL if self.closed else SolveStatus.FEASIBLE,
+            limit=None if done else self.control.limit,
+            plan=self.incumbent.plan,
+            bound=self.bound,
+            levels=levels,
+            statistics=self.statistics,
+        )
+
+    def _to_the_optimum(
+        self, model: MalleableModel | MoldableModel, objective: FloatArray, share: float
+    ) -> tuple[bool, float]:
+        """Maximise `objective`: optimistically for the bound, then pessimistically if needed.
+
+        Returns whether there is no schedule, and the engine's bound.
+        """
+        answer = self._maximise(model, objective, (), "optimistic", share)
+        if answer.infeasible:
+            return True, answer.bound
+        value = self.incumbent.level_1
+        slack = 1e-6 * max(1.0, abs(answer.bound))
+        if answer.proven and (value is None or value < answer.bound - slack):
+            # What is optimal in the rounded-up model fails the exact rule by a hair.
+            floors = () if value is None else ((objective, value),)
+            self._maximise(model, objective, floors, "pessimistic", share)
+        return False, answer.bound
+
+    def levels_below(self) -> None:
+        """Keep the levels done, improve the next ones in their order."""
+        levels = LEVELS[: self.options.levels]
+        lexicographic = self.problem.objective.weights is None
+        if self._infeasible or self.incumbent.plan is None or not lexicographic:
+            return
+        if len(levels) == 1 or self.control.stopped:
+            return
+        model = self._built(levels)
+        if model is None:
+            return
+        for index, level in enumerate(levels[1:], start=1):
+            if self.control.stopped:
+                return
+            objective = model.objectives[level]
+            proven = not objective.any()
+            if not proven:
+                point = model.encode(self.incumbent.plan)
+                floors = [
+                    (model.objectives[kept], _just_below(float(model.objectives[kept] @ point)))
+                    for kept in levels[:index]
+                    if model.objectives[kept].any()
+                ]
+                share = 1.0 / (len(levels) - index)
+                answer = self._maximise(model, objective, floors, "pessimistic", share)
+                proven = answer.proven and self._reaches(model, objective, answer)
+            value = _level_value(self.incumbent.value, level)
+            self._below.append(
+                LevelReport(level=level, value=value, bound=value if proven else None,
+                            optimal=proven)
+            )  # fmt: skip
+
+    def _reaches(
+        self, model: MalleableModel | MoldableModel, objective: FloatArray, answer: EngineAnswer
+    ) -> bool:
+        """Whether the incumbent is as good as what the engine has proven to be the best."""
+        assert self.incumbent.plan is not None
+        value = float(objective @ model.encode(self.incumbent.plan))
+        return not answer.infeasible and value >= answer.bound - 1e-4 * max(1.0, abs(value))
+
+    def _built(self, levels: tuple[Level, ...]) -> MalleableModel | MoldableModel | None:
+        """Build the model for `levels`; None where it is too large for the time left."""
+        arrays = self.arrays
+        moldable = levels == ("met",) and not arrays.malleable.any()
+        columns = int(arrays.mode_kept.sum()) * arrays.num_slots
+        if columns / self.engine.columns_per_second > 0.5 * self.control.left_s:
+            self.statistics["skipped"] = (
+                f"a model of about {columns} columns is too large for the time limit"
+            )
+            return None
+        begin = self.control.elapsed_s
+        model = build_moldable(arrays) if moldable else build_malleable(arrays, levels)
+        self.statistics["build_s"] += self.control.elapsed_s - begin
+        name = "num" if levels == ("met",) else "num_below"
+        self.statistics[f"{name}_rows"] = model.model.num_rows
+        self.statistics[f"{name}_columns"] = model.model.num_columns
+        return model
+
+    def _maximise(
+        self,
+        model: MalleableModel | MoldableModel,
+        objective: FloatArray,
+        floors: Any,
+        rounding: Rounding,
+        share: float,
+    ) -> EngineAnswer:
+        """Ask the engine, and offer all that it finds."""
+
+        def on_incumbent(x: FloatArray) -> None:
+            self.incumbent.offer(model.decode(x), self.engine.name)
+
+        def on_bound(bound: float) -> None:
+            self.control.report(self.engine.name, bound=self._safe(bound))
+
+        if not model.model.num_columns:
+            return _answer_without_columns(model.model)
+        hint = None if self.incumbent.plan is None else model.encode(self.incumbent.plan)
+        answer = self.engine.maximise(
+            model.model.with_objective(objective, floors),
+            rounding=rounding,
+            hint=hint,
+            seconds=self.control.left_s * share,
+            options=self.options,
+            control=self.control,
+            on_incumbent=on_incumbent,
+            on_bound=on_bound if rounding == "optimistic" else None,
+        )
+        if answer.x is not None:
+            self.incumbent.offer(model.decode(answer.x), self.engine.name)
+        for key, number in answer.statistics.items():
+            old = self.statistics.get(key)
+            adds = isinstance(number, (int, float)) and isinstance(old, (int, float))
+            self.statistics[key] = old + number if adds else number
+        return answer
+
+
+def _answer_without_columns(model: SparseModel) -> EngineAnswer:
+    """Answer for a model in which there is nothing to decide: solvers differ in what they say."""
+    if (model.row_lower > 0.0).any() or (model.row_upper < 0.0).any():
+        return EngineAnswer(bound=-math.inf, proven=True, infeasible=True)
+    return EngineAnswer(x=np.zeros(0), bound=0.0, proven=True)
+
+
+def _just_below(value: float) -> float:
+    return value - _KEEP_SLACK * max(1.0, abs(value))
+
+
+def _level_value(value: ObjectiveValue | None, level: Level) -> float:
+    assert value is not None
+    name = "met_weight" if level == "met" else level
+    return float(getattr(value, name) or 0.0)
