@@ -12,13 +12,16 @@ from edgeflow_opt.solvers.price.dual import (
     minimise,
 )
 from edgeflow_opt.solvers.price.exact_dual import ExactDual
+from edgeflow_opt.solvers.price.fixing import Fixings, fixings
 from edgeflow_opt.solvers.price.pricing_data import pricing_data
+from edgeflow_opt.solvers.price.solver import SOLVER
+from edgeflow_opt.solvers.price.warm_up import warm_up
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import FloatArray, ProblemArrays
     from edgeflow_opt.solvers.control import SolveControl
 
-__all__ = ["DualResult", "dual_bound"]
+__all__ = ["SOLVER", "DualResult", "Fixings", "dual_bound", "fixings", "warm_up"]
 
 
 def dual_bound(

@@ -19,7 +19,7 @@ from edgeflow_opt.solvers.price.dual import (
     run_blocks,
     start_prices,
 )
-from edgeflow_opt.solvers.price.knapsack_kernels import price_jobs_exactly
+from edgeflow_opt.solvers.price.exact_kernels import price_jobs_exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from edgeflow_opt.solvers.price.hull_kernels import NEVER, useful_length
+from edgeflow_opt.solvers.price.hull_kernels import useful_length
 
 #: Cost of a state that cannot be reached; twice this is still a 32-bit integer.
 _UNREACHED = np.int32(2**30)
@@ -248,7 +248,7 @@ def knapsack(
         if optimistic:
             ratio = np.ceil(ratio * (1.0 - _ROOM))
         else:
-            ratio = np.floor(ratio * (1.0 + _ROOM) - 2.0 * _ROOM)
+            ratio = np.floor(ratio * (1.0 + _ROOM))
         steps[0, i] = np.int32(min(ratio, float(used_bins)))
         steps[1, i] = np.int32(min(cost[i] * scale, float(_MOST_COST)))
     # Bins that the slots from f on can still add: fewer bins done before them lead nowhere.
@@ -290,145 +290,3 @@ def knapsack(
     if optimistic:
         return min(upper, base_cost + reached / scale - tolerance)
     return base_cost + reached / scale
-
-
-@njit(cache=True, nogil=True)
-def cheapest_run(
-    data: Any, j: int, prices: Any, available: Any, work: float
-) -> tuple[float, int, int, int]:
-    """Return the cheapest single run that does `work` by the deadline, its losses included.
-
-    Returns
-    -------
-    cost, mode, first, end
-        The run holds `mode` in slots ``first : end``; cost = +inf where there is none.
-    """
-    best = NEVER
-    best_mode = -1
-    best_first = 0
-    best_end = 0
-    begin, stop = data.first[j], data.end[j]
-    for m in range(data.mode_start[j], data.mode_start[j + 1]):
-        k = data.site[m]
-        units = data.units[m]
-        # The running job of a moldable kind goes on from slot 0 or not at all.
-        fixed = data.running[j] >= 0 and not data.malleable[j]
-        last_start = min(stop, 1) if fixed else stop
-        end = begin
-        spent = 0.0
-        for a in range(begin, last_start):
-            if end < a:
-                end = a
-                spent = 0.0
-            if data.units[m] > available[k, a]:
-                end = a + 1
-                spent = 0.0
-                continue
-            loss = first_loss(data, j, a, m)
-            from_time = data.boundaries[a] + loss
-            done = False
-            while True:
-                if end > a:
-                    until = min(data.boundaries[end], data.deadline[j])
-                    if data.rate[m] * (until - from_time) >= work:
-                        done = True
-                        break
-                if end >= stop or units > available[k, end]:
-                    break
-                spent += prices[k, end] * units
-                end += 1
-            if done and spent < best:
-                best, best_mode, best_first, best_end = spent, m, a, end
-            if not done and end >= stop:
-                break
-            # The next start gives this slot back; ends never move to the left, unless losses
-            # differ by start, which only makes a run one slot longer than it need be.
-            spent = max(0.0, spent - prices[k, a] * units)
-    return best, best_mode, best_first, best_end
-
-
-@njit(cache=True, nogil=True)
-def first_loss(data: Any, j: int, s: int, m: int) -> float:
-    """Return the seconds lost by a run of mode `m` that is the first since now and begins in `s`."""
-    if s == 0 and m == data.running[j]:
-        return data.loss_left_s[j]
-    if data.last_site[j] < 0:
-        return 0.0
-    if data.last_site[j] != data.site[m]:
-        return data.migration_s[j]
-    return data.restart_s[j]
-
-
-@njit(cache=True, nogil=True)
-def price_jobs_exactly(
-    data: Any,
-    prices: Any,
-    begin: int,
-    stop: int,
-    multiplier: Any,
-    hull_cost: Any,
-    whole_cost: Any,
-    bins: int,
-    cost: Any,
-    usage: Any,
-) -> float:
-    """Price jobs ``begin : stop`` by one mode per slot; return the sum of gains.
-
-    Jobs that the hull prices above their weight are left at that price.
-
-    Parameters
-    ----------
-    multiplier, hull_cost, whole_cost
-        (n,) from :func:`~edgeflow_opt.solvers.price.hull_kernels.price_jobs` at the same prices.
-    cost
-        (n,) output: at most the cost of every plan that meets the deadline.
-    usage
-        (K, T) output, added to: units used by the jobs that are worth it.
-    """
-    num_slots = prices.shape[1]
-    size = data.most_segments
-    table = np.empty((num_slots + 1, bins + 1), np.int32)
-    start = np.empty((2, num_slots + 1), np.int64)
-    mode = np.empty(size, np.int64)
-    gain = np.empty(size)
-    option_cost = np.empty(size)
-    steps = np.empty((2, size), np.int32)
-    plan = np.empty(num_slots, np.int64)
-    total = 0.0
-    for j in range(begin, stop):
-        cost[j] = hull_cost[j]
-        must = data.must_meet[j]
-        if cost[j] == NEVER or (cost[j] >= data.weight[j] and not must):
-            continue
-        if not data.malleable[j]:
-            found, m, a, b = cheapest_run(data, j, prices, data.capacity, data.need[j])
-            cost[j] = found
-            if found == NEVER:
-                continue
-            # Sliding sums round by at most eps times all that was ever added to them.
-            added = 0.0
-            for i in range(data.mode_start[j], data.mode_start[j + 1]):
-                for s in range(data.first[j], data.end[j]):
-                    added += prices[data.site[i], s] * data.units[i]
-            cost[j] = max(hull_cost[j], found - 1e-12 * added)
-            worth = data.weight[j] - cost[j]
-            if worth > 0.0 or must:
-                total += worth
-                for s in range(a, b):
-                    usage[data.site[m], s] += data.units[m]
-            continue
-        upper = whole_cost[j] if must else min(whole_cost[j], data.weight[j])
-        found = knapsack(
-            data, j, prices, data.capacity, data.need[j], multiplier[j], hull_cost[j], upper,
-            bins, True, table, start, mode, gain, option_cost, steps, plan,
-        )  # fmt: skip
-        cost[j] = max(hull_cost[j], found)
-        worth = data.weight[j] - cost[j]
-        if worth <= 0.0 and not must:
-            continue
-        total += worth
-        for s in range(data.first[j], data.end[j]):
-            m = plan[s]
-            if m >= 0:
-                usage[data.site[m], s] += data.units[m]
-    return total

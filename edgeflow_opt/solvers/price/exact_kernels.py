@@ -1,0 +1,112 @@
+"""Compiled kernel of the exact dual: all jobs priced with plans of one mode per slot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from edgeflow_opt.solvers.price.knapsack_kernels import knapsack
+from edgeflow_opt.solvers.price.lossy_kernels import lossy_knapsack
+from edgeflow_opt.solvers.price.run_kernels import cheapest_run
+
+#: Resolution of the pricing of jobs with losses at most: it costs every mode times every slot.
+MOST_LOSSY_BINS = 800
+
+
+@njit(cache=True, nogil=True)
+def price_jobs_exactly(
+    data: Any,
+    prices: Any,
+    begin: int,
+    stop: int,
+    multiplier: Any,
+    hull_cost: Any,
+    whole_cost: Any,
+    bins: int,
+    cost: Any,
+    usage: Any,
+) -> float:
+    """Price jobs ``begin : stop`` by one mode per slot; return the sum of gains.
+
+    Jobs that the hull prices above their weight are left at that price.
+
+    Parameters
+    ----------
+    multiplier, hull_cost, whole_cost
+        (n,) from :func:`~edgeflow_opt.solvers.price.hull_kernels.price_jobs` at the same prices.
+    cost
+        (n,) output: at most the cost of every plan that meets the deadline.
+    usage
+        (K, T) output, added to: units used by the jobs that are worth it.
+    """
+    num_slots = prices.shape[1]
+    size = data.most_segments
+    table = np.empty((num_slots + 1, bins + 1), np.int32)
+    start = np.empty((2, num_slots + 1), np.int64)
+    mode = np.empty(size, np.int64)
+    gain = np.empty(size)
+    option_cost = np.empty(size)
+    steps = np.empty((2, size), np.int32)
+    plan = np.empty(num_slots, np.int64)
+    states = data.most_modes + data.capacity.shape[0]
+    # Without jobs that lose anything the table is a token one.
+    lossy_bins = min(bins, MOST_LOSSY_BINS)
+    any_lossy = False
+    for j in range(begin, stop):
+        any_lossy = any_lossy or (data.lossy[j] and data.malleable[j])
+    deep = num_slots + 1 if any_lossy else 1
+    lossy_table = np.empty((deep, states, 2 * lossy_bins + 1), np.int32)
+    best = np.empty((data.capacity.shape[0], 2 * lossy_bins + 1), np.int32)
+    total = 0.0
+    for j in range(begin, stop):
+        cost[j] = hull_cost[j]
+        must = data.must_meet[j]
+        if cost[j] == np.inf or (cost[j] >= data.weight[j] and not must):
+            continue
+        if not data.malleable[j]:
+            found, m, a, b = cheapest_run(data, j, prices, data.capacity, data.need[j])
+            cost[j] = found
+            if found == np.inf:
+                continue
+            # Sliding sums round by at most eps times all that was ever added to them.
+            added = 0.0
+            for i in range(data.mode_start[j], data.mode_start[j + 1]):
+                for s in range(data.first[j], data.end[j]):
+                    added += prices[data.site[i], s] * data.units[i]
+            cost[j] = max(hull_cost[j], found - 1e-12 * added)
+            worth = data.weight[j] - cost[j]
+            if worth > 0.0 or must:
+                total += worth
+                for s in range(a, b):
+                    usage[data.site[m], s] += data.units[m]
+            continue
+        if data.lossy[j]:
+            upper = data.weight[j]
+            if must:
+                for s in range(data.first[j], data.end[j]):
+                    dearest = 0.0
+                    for m in range(data.mode_start[j], data.mode_start[j + 1]):
+                        dearest = max(dearest, prices[data.site[m], s] * data.units[m])
+                    upper += dearest
+            found = lossy_knapsack(
+                data, j, prices, data.capacity, data.need[j], upper, lossy_bins, True,
+                lossy_table, gain, best, plan,
+            )  # fmt: skip
+        else:
+            upper = whole_cost[j] if must else min(whole_cost[j], data.weight[j])
+            found = knapsack(
+                data, j, prices, data.capacity, data.need[j], multiplier[j], hull_cost[j], upper,
+                bins, True, table, start, mode, gain, option_cost, steps, plan,
+            )  # fmt: skip
+        cost[j] = max(hull_cost[j], found)
+        worth = data.weight[j] - cost[j]
+        if worth <= 0.0 and not must:
+            continue
+        total += worth
+        for s in range(data.first[j], data.end[j]):
+            m = plan[s]
+            if m >= 0:
+                usage[data.site[m], s] += data.units[m]
+    return total

@@ -1,0 +1,75 @@
+"""Compiled kernels on single runs: all that a moldable job may have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def first_loss(data: Any, j: int, s: int, m: int) -> float:
+    """Return the seconds lost by a run of mode `m` that is the first since now and begins in `s`."""
+    if s == 0 and m == data.running[j]:
+        return data.loss_left_s[j]
+    if data.last_site[j] < 0:
+        return 0.0
+    if data.last_site[j] != data.site[m]:
+        return data.migration_s[j]
+    return data.restart_s[j]
+
+
+@njit(cache=True, nogil=True)
+def cheapest_run(
+    data: Any, j: int, prices: Any, available: Any, work: float
+) -> tuple[float, int, int, int]:
+    """Return the cheapest single run that does `work` by the deadline, its losses included.
+
+    Returns
+    -------
+    cost, mode, first, end
+        The run holds `mode` in slots ``first : end``; cost = +inf where there is none.
+    """
+    best = np.inf
+    best_mode = -1
+    best_first = 0
+    best_end = 0
+    begin, stop = data.first[j], data.end[j]
+    for m in range(data.mode_start[j], data.mode_start[j + 1]):
+        k = data.site[m]
+        units = data.units[m]
+        # The running job of a moldable kind goes on from slot 0 or not at all.
+        fixed = data.running[j] >= 0 and not data.malleable[j]
+        last_start = min(stop, 1) if fixed else stop
+        end = begin
+        spent = 0.0
+        for a in range(begin, last_start):
+            if end < a:
+                end = a
+                spent = 0.0
+            if data.units[m] > available[k, a]:
+                end = a + 1
+                spent = 0.0
+                continue
+            loss = first_loss(data, j, a, m)
+            from_time = data.boundaries[a] + loss
+            done = False
+            while True:
+                if end > a:
+                    until = min(data.boundaries[end], data.deadline[j])
+                    if data.rate[m] * (until - from_time) >= work:
+                        done = True
+                        break
+                if end >= stop or units > available[k, end]:
+                    break
+                spent += prices[k, end] * units
+                end += 1
+            if done and spent < best:
+                best, best_mode, best_first, best_end = spent, m, a, end
+            if not done and end >= stop:
+                break
+            # The next start gives this slot back; ends never move to the left, unless losses
+            # differ by start, which only makes a run one slot longer than it need be.
+            spent = max(0.0, spent - prices[k, a] * units)
+    return best, best_mode, best_first, best_end

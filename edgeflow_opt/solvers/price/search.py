@@ -1,0 +1,139 @@
+"""The primal side: a plan that is built by prices and improved by ruin and recreate.
+
+Ruin and recreate (Schrimpf et al., 2000) takes out a few jobs that share a window of time and puts
+them and some rejected ones back in another order, each by its cheapest plan at (almost) the dual
+prices in what is left. A move is judged by the worth of the jobs met, then by the priced worth of
+the capacity that stays free.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgeflow_opt.solvers.price.insertion_kernels import workspace
+from edgeflow_opt.solvers.price.search_kernels import (
+    construct,
+    fill_left_over,
+    ruin_and_recreate,
+)
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
+    from edgeflow_opt.solvers.price.dual import DualResult
+    from edgeflow_opt.solvers.price.pricing_data import PricingData
+
+#: Bins of work per job when a plan is looked for.
+INSERTION_BINS = 320
+_NOISE = 0.005
+_TEMPERATURE = 0.001
+#: Share of the mean price that is added to all prices, so that units without a price are not wasted.
+_LEAST_PRICE = 0.02
+
+
+class PriceSearch:
+    """A plan under construction, with the prices that guide it.
+
+    Parameters
+    ----------
+    data
+        The instance.
+    dual
+        Prices, job costs and multipliers.
+    seed
+        Of everything random, at least 0.
+    """
+
+    def __init__(self, data: PricingData, dual: DualResult, seed: int) -> None:
+        n, num_slots = len(data.weight), data.capacity.shape[1]
+        self.data = data
+        self._space = workspace(data, INSERTION_BINS)
+        # Any odd multiple of a large odd number is not 0 and spreads small seeds over all bits.
+        state = (2 * seed + 1) * 0x9E3779B97F4A7C15 % 2**64
+        self._random = np.array([state], dtype=np.uint64)
+        self.plan: IntArray = np.full((n, num_slots), -1, dtype=np.int64)
+        self.available: IntArray = data.capacity.copy()
+        self.met = np.zeros(n, dtype=np.bool_)
+        self._plan_cost = np.zeros(n)
+        # A job that must be met counts more than all others together.
+        must = data.priced & data.must_meet
+        total = float(data.weight[data.priced].sum())
+        self.worth: FloatArray = data.weight + np.where(must, total + 1.0, 0.0)
+        self.guide_by(dual)
+
+    def guide_by(self, dual: DualResult) -> None:
+        """Let `dual` guide the search from now on."""
+        data = self.data
+        lengths = np.diff(data.boundaries)
+        self._prices = np.ascontiguousarray(dual.prices)
+        supply = float((data.capacity * lengths).sum())
+        mean = float((data.capacity * dual.prices).sum()) / supply if supply > 0 else 0.0
+        self._guide = self._prices + max(_LEAST_PRICE * mean, 1e-12) * lengths
+        possible = data.priced & np.isfinite(dual.job_costs)
+        self._candidates = np.flatnonzero(possible)
+        ratio = np.full(len(data.weight), np.inf)
+        ratio[possible] = dual.job_costs[possible] / self.worth[possible]
+        self._ratio = ratio
+        self._temperature = (
+            _TEMPERATURE * float(data.weight[possible].mean()) if any(possible) else 0.0
+        )
+
+    @property
+    def value(self) -> float:
+        """Worth of the jobs met; jobs that must be met count more than their weight."""
+        return float(self.worth[self.met].sum())
+
+    def construct(self) -> None:
+        """Insert all jobs that are not met, the cheapest per weight first."""
+        order = self._candidates[np.argsort(self._ratio[self._candidates], kind="stable")]
+        construct(
+            self.data, order, self._prices, self._guide, self.plan,
+            self.available, self._plan_cost, self.met, self._space,
+        )  # fmt: skip
+
+    def adopt(self, plan: IntArray, met: BoolArray) -> None:
+        """Begin from `plan`, of kept modes: the jobs that it meets stay, all others are idle."""
+        data = self.data
+        self.plan[:] = np.where(met[:, None], plan, -1)
+        slots = np.arange(self.plan.shape[1])
+        self.plan[slots[None, :] >= data.end[:, None]] = -1
+        self.met[:] = met
+        job, slot = np.nonzero(self.plan >= 0)
+        mode = self.plan[job, slot]
+        self.available[:] = data.capacity
+        np.subtract.at(self.available, (data.site[mode], slot), data.units[mode])
+        cost = self._prices[data.site[mode], slot] * data.units[mode]
+        self._plan_cost[:] = np.bincount(job, weights=cost, minlength=len(data.weight))
+
+    def improve(self, moves: int) -> float:
+        """Make `moves` moves and return the rise of :attr:`value`."""
+        return float(
+            ruin_and_recreate(
+                self.data, self._prices, self._guide, self.worth, self._ratio,
+                self._candidates, moves, _NOISE, self._temperature, self._random, self.plan,
+                self.available, self._plan_cost, self.met, self._space,
+            )
+        )  # fmt: skip
+
+    def filled_plan(self, arrays: ProblemArrays, left_over: bool) -> IntArray:
+        """Return the plan in the modes of `arrays`.
+
+        Parameters
+        ----------
+        left_over
+            Whether jobs that are not met, and best-effort jobs, get the units that are left.
+        """
+        plan = self.plan.copy()
+        if left_over:
+            available = self.available.copy()
+            need = arrays.work.copy()
+            density = arrays.weight / arrays.work
+            order = np.argsort(-density, kind="stable")
+            late = order[arrays.has_deadline[order]]
+            fill_left_over(self.data, late, True, plan, available, self.met, need)
+            fill_left_over(self.data, order, False, plan, available, self.met, need)
+        result = np.full_like(plan, -1)
+        held = plan >= 0
+        result[held] = self.data.mode_id[plan[held]]
+        return result

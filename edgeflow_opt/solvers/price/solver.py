@@ -1,0 +1,282 @@
+"""The solver `price`: bound and schedule from capacity prices, side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgeflow_opt.errors import SolverFaultError
+from edgeflow_opt.formulations.plans import plan_of, trim, walk
+from edgeflow_opt.problem import Limit, SolveStatus
+from edgeflow_opt.solvers.base import Capabilities, Draft, LevelReport
+from edgeflow_opt.solvers.bounds import rounded_down
+from edgeflow_opt.solvers.price.dual import COLD_ITERATIONS, DualResult, HullDual, minimise
+from edgeflow_opt.solvers.price.exact_dual import ExactDual
+from edgeflow_opt.solvers.price.pricing_data import pricing_data
+from edgeflow_opt.solvers.price.search import PriceSearch
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem import EpochProblem
+    from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
+    from edgeflow_opt.solvers.base import SolveOptions
+    from edgeflow_opt.solvers.control import SolveControl
+
+#: Evaluations of the exact dual at most; the steps have shrunk to nothing by then.
+EXACT_ITERATIONS = 100
+#: Moves of a deterministic solve: this many per job, and at least so many.
+_MOVES_PER_JOB, _LEAST_MOVES = 40, 4000
+#: Wall seconds of one chunk of moves between two looks at the clock.
+_CHUNK_S = 0.03
+
+
+class PriceSolver:
+    """Solver of level 1 by capacity prices: a proven bound, and a schedule near it."""
+
+    name = "price"
+    capabilities = Capabilities(
+        summary="capacity prices: proven bound and near-optimal plans at thousands of jobs",
+        exact=True,
+        features=frozenset({"losses", "must_meet", "moldable", "best_effort"}),
+        requires=("numba",),
+        params={
+            "iterations": f"evaluations of the hull dual (default {COLD_ITERATIONS})",
+            "exact_iterations": f"evaluations of the exact dual (default {EXACT_ITERATIONS})",
+            "moves": "moves of the search (default: until the limit; deterministic: by size)",
+        },
+    )
+
+    def solve(
+        self,
+        problem: EpochProblem,
+        arrays: ProblemArrays,
+        options: SolveOptions,
+        control: SolveControl,
+    ) -> Draft:
+        """Return the best plan found and the bound proven before `control` says stop."""
+        return _Solve(problem, arrays, options, control).run()
+
+
+class _Solve:
+    """One solve: its state, and the steps in their order."""
+
+    def __init__(
+        self,
+        problem: EpochProblem,
+        arrays: ProblemArrays,
+        options: SolveOptions,
+        control: SolveControl,
+    ) -> None:
+        self.problem = problem
+        self.arrays = arrays
+        self.options = options
+        self.control = control
+        self.data = pricing_data(arrays)
+        self.workers = 1 if options.deterministic else options.workers
+        self.bound = float(arrays.weight[arrays.has_deadline].sum())
+        self.statistics: dict[str, Any] = {}
+        self.fallback: IntArray | None = None
+        self.hit: Limit | None = None
+        # Turning the plan into a checked schedule takes time of its own, in plain Python.
+        left = control.left_s
+        self._reserve_s = min(0.2 * left, 0.02 + 2e-5 * arrays.num_jobs) if left < 1e9 else 0.0
+
+    def run(self) -> Draft:
+        options = self.options
+        iterations = int(options.params.get("iterations", COLD_ITERATIONS))
+        dual = HullDual(self.data, self.workers)
+        found = minimise(dual, None, iterations, self.control)
+        self.statistics["hull_bound"] = found.bound
+        self.statistics["hull_s"] = self.control.elapsed_s
+        if found.bound < 0.0:
+            return Draft(status=SolveStatus.INFEASIBLE, statistics=self.statistics)
+        self._prove(found)
+        search = PriceSearch(self.data, found, options.seed)
+        search.construct()
+        self._report_value(search)
+        self.statistics["constructed"] = self._value_of(search)
+        self._start_elsewhere(search)
+        try:
+            found = self._improve(dual, found, search)
+        except KeyboardInterrupt:
+            self.control.cancel()
+        self.statistics["hull_evaluations"] = iterations
+        self.statistics["bound"] = found.bound
+        return self._draft(search)
+
+    def _stopped(self) -> bool:
+        """Whether to come to an end, the time for the checks kept back."""
+        return self.control.interrupted or self.control.left_s <= self._reserve_s
+
+    def _prove(self, found: DualResult) -> None:
+        """Take note of a proven bound, rounded down to what can be reached at all."""
+        weights = self.arrays.weight[self.arrays.has_deadline]
+        bound = rounded_down(found.bound, weights)
+        if bound < self.bound:
+            self.bound = bound
+            self.control.report("price", bound=bound)
+
+    def _value_of(self, search: PriceSearch) -> float:
+        return float(self.data.weight[search.met].sum())
+
+    def _complete(self, search: PriceSearch) -> bool:
+        """Whether every job that must be met is."""
+        must = self.data.must_meet & self.data.priced
+        return bool(search.met[must].all())
+
+    def _report_value(self, search: PriceSearch) -> None:
+        """Report the value of the plan, once the run-and-loss rule has confirmed it."""
+        if not self._complete(search):
+            return
+        value = self._value_of(search)
+        if self.control.value is not None and value <= self.control.value + 1e-9:
+            return
+        met = walk(self.arrays, search.filled_plan(self.arrays, left_over=False)).met
+        self.control.report("price", value=float(self.arrays.weight[met].sum()))
+
+    def _optimal(self, search: PriceSearch) -> bool:
+        return self._complete(search) and self._value_of(search) >= self.bound - 1e-6
+
+    def _start_elsewhere(self, search: PriceSearch) -> None:
+        """Begin from the warm start or the greedy's plan where they meet more than prices did."""
+        plans = []
+        if self.options.warm_start is not None:
+            plans.append(plan_of(self.problem, self.arrays, self.options.warm_start))
+        elif not self._optimal(search) and not self._stopped():
+            from edgeflow_opt.solvers.greedy import SOLVER
+
+            draft = SOLVER.solve(
+                self.problem,
+                self.arrays,
+                dataclasses.replace(self.options, params={}, warm_start=None),
+                self.control,
+            )
+            if draft.plan is not None:
+                plans.append(draft.plan)
+        must = self.arrays.must_meet
+        for plan in plans:
+            plan = trim(self.arrays, plan)
+            met = walk(self.arrays, plan).met
+            value = float(self.arrays.weight[met].sum())
+            better = value > self._value_of(search) + 1e-9 or not self._complete(search)
+            if not met[must].all() or not better:
+                continue
+            # The plan may use modes that the engine leaves out; it is then kept as it is.
+            self.fallback = plan
+            position = np.full(self.arrays.num_modes + 1, -1, dtype=np.int64)
+            position[self.data.mode_id] = np.arange(len(self.data.mode_id))
+            mapped = position[plan]
+            whole = ((mapped >= 0) | (plan < 0)).all(axis=1)
+            search.adopt(mapped, met & whole & self.data.priced)
+            search.construct()
+            self._report_value(search)
+
+    def _improve(self, dual: HullDual, found: DualResult, search: PriceSearch) -> DualResult:
+        """Sharpen the bound and improve the plan until they meet, or time is up."""
+        dual.workers = 1
+        exact = ExactDual(dual, found, self._stopped)
+        evaluations = int(self.options.params.get("exact_iterations", EXACT_ITERATIONS))
+        moves = self.options.params.get("moves")
+        if moves is None and self.options.deterministic:
+            moves = max(_LEAST_MOVES, _MOVES_PER_JOB * self.arrays.num_jobs)
+        left = float("inf") if moves is None else int(moves)
+        if self.workers >= 2:
+            done = threading.Event()
+
+            def sharpen() -> None:
+                while not (done.is_set() or self._stopped()) and exact.evaluations < evaluations:
+                    exact.step()
+                    self._prove(exact.best)
+
+            thread = threading.Thread(target=sharpen, daemon=True, name="edgeflow-price-bound")
+            thread.start()
+            try:
+                self._search(search, left)
+            finally:
+                done.set()
+                thread.join()
+        else:
+            # Turns: the first evaluations bring most, later ones get a third of the time.
+            while exact.evaluations < min(evaluations, 3) and not self._stopped():
+                exact.step()
+                self._prove(exact.best)
+            search.guide_by(exact.best)
+            if self.options.deterministic:
+                while exact.evaluations < evaluations and not self._stopped():
+                    exact.step()
+                    self._prove(exact.best)
+                self._search(search, left)
+            else:
+                bound_s = search_s = 0.0
+                while not self._optimal(search) and not self._stopped() and left > 0:
+                    begin = self.control.elapsed_s
+                    left = self._search(search, left, seconds=0.1)
+                    middle = self.control.elapsed_s
+                    search_s += middle - begin
+                    while (
+                        exact.evaluations < evaluations
+                        and bound_s < 0.5 * search_s
+                        and not self._stopped()
+                    ):
+                        exact.step()
+                        self._prove(exact.best)
+                        bound_s += self.control.elapsed_s - middle
+                        middle = self.control.elapsed_s
+        self.statistics["exact_evaluations"] = exact.evaluations
+        return exact.best
+
+    def _search(self, search: PriceSearch, left: float, seconds: float = float("inf")) -> float:
+        """Improve the plan for `left` moves or `seconds`, and return the moves that are left."""
+        chunk = 50
+        start = self.control.elapsed_s
+        while left > 0 and not self._stopped() and not self._optimal(search):
+            begin = self.control.elapsed_s
+            if begin - start >= seconds:
+                break
+            count = int(min(chunk, left))
+            if search.improve(count) > 0:
+                self._report_value(search)
+            left -= count
+            self.statistics["moves"] = self.statistics.get("moves", 0) + count
+            taken = max(1e-6, self.control.elapsed_s - begin)
+            chunk = max(10, min(4 * chunk, int(count * _CHUNK_S / taken)))
+        if left <= 0:
+            self.hit = Limit.ITERATIONS
+        return left
+
+    def _draft(self, search: PriceSearch) -> Draft:
+        arrays = self.arrays
+        plan = trim(arrays, search.filled_plan(arrays, self.options.levels >= 2))
+        met = walk(arrays, plan).met
+        value = float(arrays.weight[met].sum())
+        complete = bool(met[arrays.must_meet].all())
+        if self.fallback is not None:
+            other = walk(arrays, self.fallback).met
+            if not complete or float(arrays.weight[other].sum()) > value + 1e-9:
+                plan, value, complete = self.fallback, float(arrays.weight[other].sum()), True
+        limit = self.control.limit or (Limit.TIME if self._stopped() else self.hit)
+        if not complete:
+            return Draft(
+                status=SolveStatus.NO_SOLUTION,
+                limit=limit,
+                bound=self.bound,
+                statistics=self.statistics,
+            )
+        if value > self.bound + 1e-6 * max(1.0, self.bound):
+            raise SolverFaultError(
+                f"solver 'price' found a plan of value {value:g} above its bound {self.bound:g}"
+            )
+        optimal = value >= self.bound - 1e-6
+        return Draft(
+            status=SolveStatus.OPTIMAL if optimal else SolveStatus.FEASIBLE,
+            limit=None if optimal else limit,
+            plan=plan,
+            bound=max(value, self.bound),
+            levels=(LevelReport(level="met", value=value, bound=self.bound, optimal=optimal),),
+            statistics=self.statistics,
+        )
+
+
+SOLVER = PriceSolver()

@@ -1,0 +1,131 @@
+"""Tests of the solver `price` through the front door, which checks every schedule."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+
+from edgeflow_opt.problem import EpochProblem, SolveStatus, check
+from edgeflow_opt.problem.arrays import arrays_of
+from edgeflow_opt.solvers import solve
+from edgeflow_opt.solvers.price import dual_bound, fixings
+from edgeflow_opt.workloads.generate import generate_problem
+from tests.oracle import optimum
+from tests.strategies import problems
+
+FEW = {"moves": 200, "exact_iterations": 10}
+
+
+@given(problem=problems())
+@settings(max_examples=120)
+def test_value_and_bound_enclose_the_optimum(problem: EpochProblem) -> None:
+    """Value <= optimum <= bound on every kind of instance; infeasible only where it is true."""
+    best = optimum(problem)
+    result = solve(problem, "price", time_limit_s=20, params=FEW)
+    if best is None:
+        assert result.status in (SolveStatus.INFEASIBLE, SolveStatus.NO_SOLUTION)
+        return
+    assert result.status is not SolveStatus.INFEASIBLE
+    assert result.bound is not None
+    assert result.bound >= best.value.met_weight - 1e-6
+    if result.value is not None:
+        assert result.value <= best.value.met_weight + 1e-6
+    if result.status is SolveStatus.OPTIMAL:
+        assert result.value == pytest.approx(best.value.met_weight, abs=1e-6)
+
+
+@given(problem=problems(must_meet=False))
+@settings(max_examples=40)
+def test_never_worse_than_greedy(problem: EpochProblem) -> None:
+    """Without jobs that must be met there is always a schedule, as good as the greedy's."""
+    greedy = solve(problem, "greedy", time_limit_s=20)
+    result = solve(problem, "price", time_limit_s=20, params=FEW)
+    assert result.value is not None
+    assert greedy.value is not None
+    assert result.value >= greedy.value - 1e-9
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        {},
+        {"weights": (1, 5)},
+        {"restart_s": 30.0, "migration_s": 180.0, "running_share": 0.3, "suspended_share": 0.2},
+        {"moldable_share": 0.5, "running_share": 0.3},
+        {"best_effort_share": 0.3, "must_meet_share": 0.1, "arrival_spread": 0.5},
+        {"restart_s": 700.0, "migration_s": 400.0, "suspended_share": 0.6},
+    ],
+    ids=["plain", "weights", "losses", "moldable", "kinds", "long losses"],
+)
+def test_plans_pass_the_checker_at_middle_size(features: dict[str, float]) -> None:
+    """At 120 jobs x 24 slots every kind of instance gives a checked schedule near its bound."""
+    problem = generate_problem(120, 24, 7, **features)  # type: ignore[arg-type]
+    result = solve(problem, "price", time_limit_s=30, params=FEW)
+    assert result.status in (SolveStatus.FEASIBLE, SolveStatus.OPTIMAL)
+    assert check(problem, result.schedule).valid
+    assert result.value is not None
+    assert result.bound is not None
+    assert result.value <= result.bound
+    assert result.value >= 0.85 * result.bound
+
+
+def test_deterministic_solves_repeat() -> None:
+    """The same seed gives the same schedule, whatever the number of workers asked for."""
+    problem = generate_problem(80, 24, 2, weights=(1, 4), restart_s=20.0)
+    options = {"deterministic": True, "time_limit_s": None, "params": {"moves": 300}}
+    first = solve(problem, "price", workers=1, **options)
+    second = solve(problem, "price", workers=2, **options)
+    assert first.schedule.allocations == second.schedule.allocations
+    assert first.bound == second.bound
+
+
+def test_warm_start_is_kept() -> None:
+    """A warm start is never lost, and is improved from."""
+    problem = generate_problem(60, 24, 4)
+    good = solve(problem, "price", time_limit_s=20, params={"moves": 2000})
+    again = solve(problem, "price", warm_start=good.schedule, time_limit_s=20, params={"moves": 1})
+    assert good.value is not None
+    assert again.value is not None
+    assert again.value >= good.value
+
+
+def test_left_over_capacity_goes_to_late_jobs() -> None:
+    """Level 2 raises the progress of unmet and best-effort jobs and leaves the met ones alone."""
+    problem = generate_problem(60, 24, 4, best_effort_share=0.2)
+    params = {"moves": 100}
+    one = solve(problem, "price", deterministic=True, levels=1, time_limit_s=None, params=params)
+    two = solve(problem, "price", deterministic=True, levels=2, time_limit_s=None, params=params)
+    assert one.objective is not None
+    assert two.objective is not None
+    assert two.objective.met_weight >= one.objective.met_weight
+    assert two.objective.leftover is not None
+    assert one.objective.leftover is not None
+    assert two.objective.leftover > one.objective.leftover
+
+
+def test_impossible_must_meet_is_infeasible() -> None:
+    """A job that must be met and cannot be is proven infeasible."""
+    problem = generate_problem(10, 8, 1)
+    hard = dataclasses.replace(problem.jobs[0], work=problem.jobs[0].work * 1e6, must_meet=True)
+    result = solve(problem.replace(jobs=(hard, *problem.jobs[1:])), "price")
+    assert result.status is SolveStatus.INFEASIBLE
+    assert result.schedule.allocations == ()
+
+
+@given(problem=problems(must_meet=False, moldable=False))
+@settings(max_examples=80)
+def test_fixings_hold_in_better_schedules(problem: EpochProblem) -> None:
+    """A schedule that beats the incumbent meets the jobs fixed as met, and none fixed as unmet."""
+    best = optimum(problem)
+    assert best is not None
+    arrays = arrays_of(problem)
+    dual = dual_bound(arrays, iterations=60, exact_iterations=5)
+    incumbent = best.value.met_weight - 0.25
+    fixed = fixings(arrays, dual, incumbent)
+    for outcome, met, unmet in zip(best.schedule.outcomes, fixed.met, fixed.unmet, strict=True):
+        if met:
+            assert outcome.met is True
+        if unmet:
+            assert outcome.met is not True
