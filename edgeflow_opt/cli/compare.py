@@ -42,7 +42,7 @@ def compare(
     A solver that fails or refuses an instance gets a row that says so, and the others go on; the
     exit code is that of the worst row.
     """
-    from edgeflow_opt.cli.comparison import Row, notes, rows_table, run_row, worst_exit_code
+    from edgeflow_opt.cli.comparison import Row, notes, rows_tables, run_row, worst_exit_code
     from edgeflow_opt.cli.console import json_text, show, show_json
     from edgeflow_opt.cli.inputs import only_one_stdin, read_instances
     from edgeflow_opt.cli.solvers import installed_solvers
@@ -73,7 +73,7 @@ def compare(
     if as_json:
         show_json(document)
     else:
-        show(rows_table(rows), *notes(rows))
+        show(*rows_tables(rows), *notes(rows))
     raise typer.Exit(worst_exit_code(rows))
 
 

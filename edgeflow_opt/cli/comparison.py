@@ -136,35 +136,38 @@ def worst_exit_code(rows: Sequence[Row]) -> int:
     return max((row.exit_code for row in rows), key=SEVERITY.index, default=failures.EXIT_SOLVED)
 
 
-def rows_table(rows: Sequence[Row], title: str | None = None) -> Table:
-    """Return the rows for people; columns that would say nothing new are left out."""
+def rows_tables(rows: Sequence[Row]) -> list[Table]:
+    """Return the rows for people: a table for each instance, with its name if there are several."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row.instance, []).append(row)
+    return [_table(name if len(groups) > 1 else None, group) for name, group in groups.items()]
+
+
+def _table(title: str | None, rows: Sequence[Row]) -> Table:
     from edgeflow_opt.cli.console import number, percent, printable, seconds, table, word
 
-    several = len({row.instance for row in rows}) > 1
     weighted = any(row.met is not None and row.met_weight != row.met for row in rows)
     made = table(
-        *(["instance"] if several else []), "solver", "met", *(["value"] if weighted else []),
-        "bound", "gap", "cost", "reconf.", "seconds", "status",
-        title=title, left=("instance", "solver", "status"),
+        "solver", "met", *(["value"] if weighted else []), "bound", "gap", "cost", "reconf.",
+        "seconds", "status",
+        title=title and printable(title), left=("solver", "status"),
     )  # fmt: skip
-    previous: str | None = None
     for row in rows:
         status = word("not supported" if row.refused else row.status)
         if row.limit is not None:
-            status.append(f" ({row.limit})", style="dim")
-        cells = [
+            status.append(f" ({row.limit})", style="not bold dim")
+        made.add_row(
             printable(row.solver),
-            "-" if row.met is None else f"{row.met} / {row.num_jobs}",
+            "-" if row.met is None else f"{row.met}/{row.num_jobs}",
             *([number(row.met_weight)] if weighted else []),
-            number(row.bound), percent(row.gap), number(row.cost), number(row.reconfigurations),
+            number(row.bound),
+            percent(row.gap),
+            number(row.cost),
+            number(row.reconfigurations),
             seconds(row.seconds),
-        ]  # fmt: skip
-        if several:
-            cells.insert(0, "" if row.instance == previous else printable(row.instance))
-            if previous not in (None, row.instance):
-                made.add_section()
-        previous = row.instance
-        made.add_row(*cells, status)
+            status,
+        )
     return made
 
 

@@ -68,7 +68,7 @@ def table(*columns: str, title: str | None = None, left: tuple[str, ...] = ()) -
 
     made = Table(
         box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold",
-        header_style="bold", pad_edge=False,
+        header_style="bold", show_edge=False, pad_edge=False, padding=(0, 1, 0, 0),
     )  # fmt: skip
     for column in columns:
         if column in left:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.cli.comparison import Row
 
 #: Solvers in the order of the table.
-_SOLVERS = ("greedy", "cpsat", "highs", "auto")
+_SOLVERS = ("greedy", "edgeflow-select", "cpsat", "highs", "price", "auto")
 
 #: The cluster on which the built-in trace is simulated.
 _CLOUD_GPUS, _EDGE_SERVERS = 16, 4
@@ -23,15 +23,15 @@ _DECISION_S = 0.2
 
 
 def demo(
-    time_limit: Annotated[float, positive("--time-limit", "Seconds a solve.")] = 8.0,
+    time_limit: Annotated[float, positive("--time-limit", "Seconds a solve.")] = 6.0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare exact and greedy schedules on the built-in workload, in under a minute."""
-    from edgeflow_opt.cli.comparison import notes, rows_table, run_row, worst_exit_code
-    from edgeflow_opt.cli.console import show, show_json, size_of
+    from edgeflow_opt.cli.comparison import notes, rows_tables, run_row, worst_exit_code
+    from edgeflow_opt.cli.console import console, show, show_json, size_of
     from edgeflow_opt.cli.simulate import options_of
-    from edgeflow_opt.cli.simulations import load_line, results_table, run_policies
+    from edgeflow_opt.cli.simulations import load_line, loads_of, results_tables, run_policies
     from edgeflow_opt.cli.solvers import installed_solvers
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.simulation import parse_overhead, simulation_document
@@ -51,8 +51,8 @@ def demo(
     code = worst_exit_code(rows)
     if not as_json:
         show(
-            rows_table(rows, title=f"One epoch: {size_of(problem)}"),
-            *notes(rows), reading(rows), "",
+            f"One epoch: {size_of(problem)}",
+            *rows_tables(rows), *notes(rows), reading(rows), "",
         )  # fmt: skip
     document: dict[str, Any] = {
         "format": "edgeflow-demo/1",
@@ -60,7 +60,7 @@ def demo(
     }
     if code != failures.EXIT_INTERRUPTED:
         sites = cluster(_CLOUD_GPUS, _EDGE_SERVERS, start_s=trace.start, end_s=trace.end)
-        names = ("edgeflow", "exact")
+        names = ("edgeflow", "edgeflow-select", "exact")
         results, faults = run_policies(
             trace.jobs(), sites, options_of(names, {}, {"time_limit_s": _DECISION_S}),
             overhead=parse_overhead("none"), quiet=quiet,
@@ -68,11 +68,14 @@ def demo(
         settings = {
             "cloud_gpus": _CLOUD_GPUS, "edge_servers": _EDGE_SERVERS, "overhead": "none",
             "tide": "constant", "time_limit_s": _DECISION_S,
-            "offered_load": trace.offered_load(_CLOUD_GPUS),
+            **loads_of(trace, _CLOUD_GPUS),
         }  # fmt: skip
         document["simulation"] = simulation_document(trace.name, settings, results)
         if not as_json:
-            show(results_table(results, title="A whole trace"), load_line(trace, settings))
+            show(
+                load_line(trace, settings, "A whole trace"),
+                *results_tables(results, console().width),
+            )
         for fault in faults:
             failures.say(f"Error: {fault.policy}: {fault.message}")
             code = max(code, fault.exit_code)

@@ -15,32 +15,32 @@ from edgeflow_opt.errors import UsageError
 def generate(
     jobs: Annotated[int, whole("--jobs", "Number of jobs.", 1, 1_000_000)] = 30,
     slots: Annotated[
-        int | None, whole("--slots", "Instance: number of slots [default: 24].", 1, 100_000)
+        int | None, whole("--slots", "Instance: number of slots (default 24).", 1, 100_000)
     ] = None,
     slot_length: Annotated[
-        float | None, positive("--slot-length", "Instance: seconds a slot [default: 300].")
+        float | None, positive("--slot-length", "Instance: seconds a slot (default 300).")
     ] = None,
     load: Annotated[
         float | None,
         positive(
-            "--load", "One-GPU work over cloud capacity [default: 1.6; with --trace 0.6].", "X"
+            "--load", "One-GPU work over cloud capacity (default 1.6; with --trace 0.6).", "X"
         ),
     ] = None,
     cloud_gpus: Annotated[
         int | None,
-        whole("--cloud-gpus", "Cloud GPUs [default: by --load; with --trace 32].", 1, 10**9),
+        whole("--cloud-gpus", "Cloud GPUs (default by --load; with --trace 32).", 1, 10**9),
     ] = None,
     edge_servers: Annotated[
         int | None,
-        whole("--edge-servers", "Instance: edge servers [default: a quarter].", 0, 10**9),
+        whole("--edge-servers", "Instance: edge servers (default a quarter).", 0, 10**9),
     ] = None,
     deadlines: Annotated[
         str | None,
         typer.Option(
             "--deadlines",
             metavar="LO,HI",
-            help="Range of (deadline - arrival) / duration [default: 0.7,2.5; with --trace "
-            "0.5,1.5].",
+            help="Range of (deadline - arrival) / duration (default 0.7,2.5; with --trace "
+            "0.5,1.5).",
         ),
     ] = None,
     losses: Annotated[
@@ -48,7 +48,7 @@ def generate(
         typer.Option(
             "--losses",
             metavar="RESTART_S,MIGRATION_S",
-            help="Instance: losses of every job [default: 0,0].",
+            help="Instance: losses of every job (default 0,0).",
         ),
     ] = None,
     trace: Annotated[

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
+import re
 from typing import Any
 
 from edgeflow_opt.cli.options import AsJson
@@ -62,7 +64,7 @@ def policy_entries() -> list[dict[str, Any]]:
             "summary": lines[0] if lines else "",
             "available": True,
             "options": {
-                option: {"default": _plain(p.default), "meaning": meaning_of(lines, option)}
+                option: {"default": _plain(p.default), "meaning": meaning_of(policy_class, option)}
                 for option, p in options.items()
             },
         }
@@ -83,19 +85,34 @@ def _text(default: Any) -> str:
     return default if isinstance(default, str) else json.dumps(default)
 
 
-def meaning_of(lines: list[str], option: str) -> str:
-    """Return what a numpydoc docstring says of a parameter, as one line; empty if nothing."""
-    try:
-        section = lines.index("Parameters")
-    except ValueError:
+def meaning_of(policy_class: Any, option: str) -> str:
+    """Return what the docstring of a policy says of an option, as one line; empty if nothing.
+
+    Where the docstring names a class for its ``**options``, the docstring of that class is read.
+    """
+    text = inspect.getdoc(policy_class) or ""
+    told = _parameter(text, option)
+    if told:
+        return told
+    options = text.partition("\n**options\n")[2]
+    reference = re.search(r":class:`~?([\w.]+)\.(\w+)`", options)
+    if reference is None:
         return ""
+    module, name = reference.groups()
+    return _parameter(inspect.getdoc(getattr(importlib.import_module(module), name)) or "", option)
+
+
+def _parameter(doc: str, name: str) -> str:
+    """Return what a numpydoc docstring says of a parameter, as one line; empty if nothing."""
+    _, _, section = doc.partition("\nParameters\n----------\n")
     told: list[str] = []
     inside = False
-    for line in lines[section + 2 :]:
+    for line in section.splitlines():
         if line.startswith("---"):
             break
         if line and not line[0].isspace():
-            inside = option in [name.strip() for name in line.split(":")[0].split(",")]
+            inside = name in [part.strip() for part in line.split(":")[0].split(",")]
         elif inside and line:
             told.append(line.strip())
-    return " ".join(told)
+    # Markup of the documentation is noise here.
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", " ".join(told)).replace("``", "")

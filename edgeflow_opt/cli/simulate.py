@@ -75,7 +75,7 @@ def simulate(
     ] = None,
     time_limit: Annotated[
         float | None,
-        positive("--time-limit", "Seconds a decision of the exact policies [default: 1]."),
+        positive("--time-limit", "Seconds a decision of the exact policies (default 1)."),
     ] = None,
     policy_option: Annotated[
         list[str] | None,
@@ -96,8 +96,8 @@ def simulate(
 
     Every history passes the independent checker. Ctrl-C keeps the policies that are through.
     """  # fmt: skip
-    from edgeflow_opt.cli.console import json_text, show, show_json, stdout_kept_pure
-    from edgeflow_opt.cli.simulations import load_line, results_table, run_policies
+    from edgeflow_opt.cli.console import console, json_text, show, show_json, stdout_kept_pure
+    from edgeflow_opt.cli.simulations import load_line, loads_of, results_tables, run_policies
     from edgeflow_opt.problem.files import write_text
     from edgeflow_opt.simulation import parse_overhead, simulation_document
     from edgeflow_opt.workloads import cluster
@@ -133,8 +133,7 @@ def simulate(
         "seed": seed,
         "policy_options": options,
         "skipped_rows": jobs.skipped,
-        "offered_load": _finite(jobs.offered_load(cloud_gpus)),
-        "arrival_load": _finite(jobs.arrival_load(cloud_gpus)),
+        **loads_of(jobs, cloud_gpus),
     }
     results, faults = run_policies(
         jobs.jobs(), sites, options, overhead=losses, merge_s=merge, quiet=quiet
@@ -146,7 +145,7 @@ def simulate(
     if as_json:
         show_json(document)
     else:
-        show(load_line(jobs, settings), results_table(results))
+        show(load_line(jobs, settings), *results_tables(results, console().width))
     for fault in faults:
         failures.say(f"Error: {fault.policy}: {fault.message}")
     raise typer.Exit(max((fault.exit_code for fault in faults), default=failures.EXIT_SOLVED))
@@ -216,7 +215,3 @@ def _read_trace(path: str, skip_bad_rows: bool) -> Trace:
     if path != STDIN:
         return read_trace(path, skip_bad_rows=skip_bad_rows)
     return trace_from_bytes(bytes_on_stdin(TraceError), "stdin", skip_bad_rows=skip_bad_rows)
-
-
-def _finite(value: float) -> float | None:
-    return value if value < float("inf") else None

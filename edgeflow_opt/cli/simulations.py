@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from edgeflow_opt.problem import Job, Site
-    from edgeflow_opt.simulation import EventRecord, Overhead, SimulationResult
+    from edgeflow_opt.simulation import EventRecord, Metrics, Overhead, SimulationResult
     from edgeflow_opt.workloads import Trace
 
 
@@ -148,45 +149,64 @@ def _stopping(
     return take
 
 
-def load_line(trace: Trace, settings: Mapping[str, Any]) -> str:
-    """Return what was simulated, with its load, in one line: differences need overload."""
+def load_line(trace: Trace, settings: Mapping[str, Any], name: str | None = None) -> str:
+    """Return what was simulated, with its load, in one line: differences need overload.
+
+    Parameters
+    ----------
+    trace, settings
+        What was simulated, and the options of the cluster as in the document.
+    name
+        Name of the trace for people; None = its own.
+    """
     from edgeflow_opt.cli.console import number, printable
 
-    skipped = f", {trace.skipped} bad rows skipped" if trace.skipped else ""
+    skipped = f" ({trace.skipped} bad rows skipped)" if trace.skipped else ""
     return printable(
-        f"{trace.name}: {len(trace)} jobs{skipped} on {settings['cloud_gpus']} cloud GPUs and "
-        f"{settings['edge_servers']} edge servers (tide {settings['tide']}), offered load "
-        f"{number(settings['offered_load'], 2)}, overhead {settings['overhead']}"
+        f"{trace.name if name is None else name}: {len(trace)} jobs{skipped} on "
+        f"{settings['cloud_gpus']} cloud GPUs and {settings['edge_servers']} edge servers (tide "
+        f"{settings['tide']}), load {number(settings['arrival_load'], 2)} while jobs arrive, "
+        f"overhead {settings['overhead']}"
     )
 
 
-def results_table(results: Sequence[SimulationResult], title: str | None = None) -> Table:
-    """Return the results for people."""
+def loads_of(trace: Trace, cloud_gpus: int) -> dict[str, float | None]:
+    """Return the loads of a trace for the settings of a document; None where there is no cloud."""
+    loads = {
+        "offered_load": trace.offered_load(cloud_gpus),
+        "arrival_load": trace.arrival_load(cloud_gpus),
+    }
+    return {name: value if math.isfinite(value) else None for name, value in loads.items()}
+
+
+def results_tables(results: Sequence[SimulationResult], width: int) -> list[Table]:
+    """Return the results for people: a column for each policy, as many a table as `width` holds."""
     from edgeflow_opt.cli.console import number, percent, printable, table
 
-    made = table(
-        "policy", "met", "DSR", "late", "refused", "unfin.", "cloud", "edge", "reconf.",
-        "migr.", "events", "ms",
-        title=title, left=("policy",),
-    )  # fmt: skip
-    for result in results:
-        m = result.metrics
-        made.add_row(
-            printable(result.policy),
-            f"{m.met} / {m.jobs}",
-            "-" if m.dsr is None else f"{m.dsr:.3f}",
-            number(m.late),
-            number(m.refused),
-            number(m.unfinished),
-            percent(m.cloud_utilisation),
-            percent(m.edge_utilisation),
-            "-" if m.reconfigurations_per_job is None else f"{m.reconfigurations_per_job:.1f}",
-            "-" if m.migrations_per_job is None else f"{m.migrations_per_job:.1f}",
-            number(m.events),
-            number(1000 * m.decision_s.mean, 3),
-        )
-    made.caption = (
-        "cloud, edge: utilisation; reconf., migr.: per job; ms: mean wall time of a decision"
-    )
-    made.caption_justify = "left"
-    return made
+    def fixed(value: float | None, digits: int) -> str:
+        return "-" if value is None else f"{value:.{digits}f}"
+
+    lines: list[tuple[str, Callable[[Metrics], str]]] = [
+        ("deadlines met", lambda m: f"{m.met}/{m.jobs}"),
+        ("deadline satisfaction ratio", lambda m: fixed(m.dsr, 3)),
+        ("late", lambda m: number(m.late)),
+        ("refused", lambda m: number(m.refused)),
+        ("unfinished", lambda m: number(m.unfinished)),
+        ("cloud utilisation", lambda m: percent(m.cloud_utilisation)),
+        ("edge utilisation", lambda m: percent(m.edge_utilisation)),
+        ("reconfigurations a job", lambda m: fixed(m.reconfigurations_per_job, 1)),
+        ("migrations a job", lambda m: fixed(m.migrations_per_job, 1)),
+        ("decisions", lambda m: number(m.events)),
+        ("ms a decision, mean", lambda m: number(1000 * m.decision_s.mean, 3)),
+        ("ms a decision, longest", lambda m: number(1000 * m.decision_s.max, 3)),
+    ]
+    label, cell = 27, max((len(result.policy) for result in results), default=0) + 2
+    step = max(1, (width - label) // max(cell, 10))
+    tables = []
+    for first in range(0, len(results), step):
+        chosen = results[first : first + step]
+        made = table("", *(printable(result.policy) for result in chosen), left=("",))
+        for name, text in lines:
+            made.add_row(name, *(text(result.metrics) for result in chosen))
+        tables.append(made)
+    return tables

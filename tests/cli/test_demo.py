@@ -1,0 +1,52 @@
+"""``edgeflow demo`` and ``edgeflow warm-up``."""
+
+from __future__ import annotations
+
+from edgeflow_opt.cli.comparison import Row
+from edgeflow_opt.cli.demo import reading
+from tests.cli.helpers import edgeflow
+
+
+def _row(solver: str, met: int | None, status: str = "feasible") -> Row:
+    return Row(
+        instance="demo", solver=solver, num_jobs=9, status=status, exit_code=0, met=met,
+        met_weight=met,
+    )  # fmt: skip
+
+
+def test_reading_tells_the_figures_of_the_table() -> None:
+    """The sentences under the table are made from its rows."""
+    text = reading([_row("greedy", 5), _row("a", 6), _row("b", 7, "optimal")])
+    assert "b meets 2 more deadlines than the greedy, and that is optimal" in text
+    text = reading([_row("greedy", 5), _row("a", 6)])
+    assert "a meets 1 more deadline than the greedy." in text
+    text = reading([_row("greedy", 6), _row("a", 6, "optimal")])
+    assert "as many deadlines as a here, and that is optimal" in text
+    assert "greedy" not in reading([_row("a", 6)])
+    assert "greedy" not in reading([_row("greedy", 6), _row("a", None, "error")])
+
+
+def test_demo() -> None:
+    """The demonstration compares the solvers and simulates a trace: one document with --json."""
+    ran = edgeflow("demo", "--time-limit", "0.5", "--json", "--quiet")
+    assert ran.code == 0, ran.err
+    document = ran.document
+    assert document["format"] == "edgeflow-demo/1"
+    rows = {row["solver"]: row for row in document["rows"]}
+    assert {"greedy", "cpsat", "highs", "auto"} <= set(rows)
+    assert rows["greedy"]["bound"] is None
+    for name, row in rows.items():
+        assert row["message"] is None
+        if row["bound"] is not None:
+            assert all(row["bound"] >= other["met_weight"] - 1e-6 for other in rows.values()), name
+    assert rows["auto"]["met_weight"] >= rows["greedy"]["met_weight"]
+    policies = [row["policy"] for row in document["simulation"]["results"]]
+    assert policies == ["edgeflow", "edgeflow-select", "exact"]
+
+
+def test_warm_up() -> None:
+    """The kernels are compiled and the time is told."""
+    ran = edgeflow("warm-up", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.document["seconds"] >= 0
+    assert "compiled" in edgeflow("warm-up").out
