@@ -21,6 +21,9 @@ T = TypeVar("T")
 #: Seconds between two looks at the clock and at Ctrl-C while a native solver runs.
 _POLL_S = 0.02
 
+#: Seconds that a native solver is given to come back once it was asked to stop.
+_LEAST_GRACE_S = 0.3
+
 
 class SolveControl:
     """The running clock of one solve.
@@ -87,6 +90,12 @@ class SolveControl:
         return max(0.0, self._limit_s - self.elapsed_s)
 
     @property
+    def _grace_s(self) -> float:
+        return (
+            _LEAST_GRACE_S if self._limit_s is None else max(_LEAST_GRACE_S, 0.05 * self._limit_s)
+        )
+
+    @property
     def interrupted(self) -> bool:
         """Whether the solve was cancelled or interrupted."""
         return self._cancelled.is_set()
@@ -128,8 +137,12 @@ class SolveControl:
         if self._on_progress is not None:
             self._on_progress(point)
 
-    def run(self, work: Callable[[], T], stop: Callable[[], None]) -> T:
-        """Run `work` in a daemon thread; on Ctrl-C or :meth:`cancel` call `stop` and wait for it.
+    def run(self, work: Callable[[], T], stop: Callable[[], None]) -> T | None:
+        """Run `work` in a daemon thread; when it must end, call `stop` and wait for it.
+
+        It must end on Ctrl-C, on :meth:`cancel`, and when time is up. Native solvers have been seen
+        to overlook all of them, in presolve mostly: one that does not come back within a grace
+        of 0.3 s or 5 % of the limit is left to itself, and what it may still find is lost.
 
         Parameters
         ----------
@@ -138,6 +151,11 @@ class SolveControl:
         stop
             Asks the native solver to stop; called repeatedly, since such requests are lost when
             they come before the search has begun.
+
+        Returns
+        -------
+        result
+            What `work` returned; None where it was left to itself.
 
         Raises
         ------
@@ -157,12 +175,16 @@ class SolveControl:
                 done.set()
 
         threading.Thread(target=body, daemon=True, name="edgeflow-solve").start()
+        asked_at: float | None = None
         while True:
             try:
                 if done.wait(_POLL_S):
                     break
-                if self.interrupted:
+                if self.stopped:
                     stop()
+                    asked_at = self.elapsed_s if asked_at is None else asked_at
+                    if self.elapsed_s - asked_at > self._grace_s:
+                        return None
             except KeyboardInterrupt:
                 self.cancel()
         if failure:

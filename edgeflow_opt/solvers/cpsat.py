@@ -35,7 +35,7 @@ class CpSatEngine:
 
     name = "cpsat"
     bound_slack = 0.0
-    columns_per_second = 150_000.0
+    columns_per_second = 100_000.0
 
     def maximise(
         self,
@@ -65,6 +65,8 @@ class CpSatEngine:
         if control.interrupted:
             return EngineAnswer()
         status = control.run(lambda: solver.solve(native, callback), solver.stop_search)
+        if status is None:
+            return EngineAnswer(statistics={"abandoned": "cpsat did not stop in time"})
         statistics = {
             "branches": solver.num_branches,
             "conflicts": solver.num_conflicts,

@@ -42,7 +42,7 @@ class HighsEngine:
 
     name = "highs"
     bound_slack = 1e-6
-    columns_per_second = 1_500_000.0
+    columns_per_second = 100_000.0
 
     def maximise(
         self,
@@ -78,7 +78,8 @@ class HighsEngine:
             native.cbMipLogging.subscribe(lambda event: on_bound(event.data_out.mip_dual_bound))
         if control.interrupted:
             return EngineAnswer()
-        control.run(native.run, native.cancelSolve)
+        if control.run(native.run, native.cancelSolve) is None:
+            return EngineAnswer(statistics={"abandoned": "highs did not stop in time"})
         return _answer(native, model)
 
 
