@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
 
-#: Share of the time for prices where a MILP engine can follow, and where none can.
-_PRICE_SHARE_SMALL, _PRICE_SHARE_LARGE = 0.25, 0.85
+#: Share of the time for prices where a MILP engine can follow on level 1, where one can on the
+#: levels below only, and where none can.
+_PRICE_SHARE_SMALL, _PRICE_SHARE_MIDDLE, _PRICE_SHARE_LARGE = 0.25, 0.85, 1.0
 
 #: Largest number of columns (modes x slots) on which MILP engines are of use for level 1.
 _SMALL_COLUMNS = 60_000
@@ -56,8 +57,12 @@ class AutoSolver:
         if problem.objective.mode == "weighted":
             work.first_level()
             return work.draft()
-        small = int(arrays.mode_kept.sum()) * arrays.num_slots <= _SMALL_COLUMNS
-        share = _PRICE_SHARE_SMALL if small else _PRICE_SHARE_LARGE
+        small = work.columns <= _SMALL_COLUMNS
+        share = _PRICE_SHARE_LARGE
+        if small:
+            share = _PRICE_SHARE_SMALL
+        elif work.fits((1.0 - _PRICE_SHARE_MIDDLE) * control.left_s):
+            share = _PRICE_SHARE_MIDDLE
         draft = self._prices(problem, arrays, plain, control.part(share * control.left_s))
         if draft.status is SolveStatus.INFEASIBLE:
             return draft

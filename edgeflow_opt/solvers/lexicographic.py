@@ -15,7 +15,7 @@ from edgeflow_opt.errors import SolverFaultError
 from edgeflow_opt.formulations.malleable import build_malleable, reachable_jobs
 from edgeflow_opt.formulations.moldable import build_moldable
 from edgeflow_opt.formulations.objectives import LEVELS, Level
-from edgeflow_opt.problem import SolveStatus
+from edgeflow_opt.problem import Limit, SolveStatus
 from edgeflow_opt.solvers.base import Draft, LevelReport
 from edgeflow_opt.solvers.bounds import rounded_down
 from edgeflow_opt.solvers.engine import EngineAnswer
@@ -85,6 +85,7 @@ class LevelSolve:
         self._below: list[LevelReport] = []
         self._weights = arrays.weight[arrays.has_deadline]
         reachable = reachable_jobs(arrays)
+        self._skipped = False
         self._infeasible = bool((arrays.must_meet & ~reachable).any())
         weights = problem.objective.weights
         if weights is None:
@@ -113,6 +114,15 @@ class LevelSolve:
         if self._infeasible or value is None:
             return self._infeasible
         return self.bound <= value + 1e-6 * max(1.0, abs(value))
+
+    @property
+    def columns(self) -> int:
+        """Columns of the malleable model, about: modes times slots."""
+        return int(self.arrays.mode_kept.sum()) * self.arrays.num_slots
+
+    def fits(self, seconds: float) -> bool:
+        """Whether the engine can be expected to do anything with the model in `seconds`."""
+        return self.columns <= 0.5 * self.engine.columns_per_second * seconds
 
     def first_level(self, share: float = 1.0) -> None:
         """Maximise level 1 in `share` of the time left: the met weight, or the weighted sum."""
@@ -147,6 +157,7 @@ class LevelSolve:
         if self.incumbent.rejected:
             self.statistics["rejected_plans"] = self.incumbent.rejected
         value = self.incumbent.level_1
+        limit = self.control.limit or (Limit.TIME if self._skipped else None)
         if self._infeasible and value is not None:
             raise SolverFaultError(
                 f"{self.engine.name} says that there is no schedule, but one is known"
@@ -161,7 +172,7 @@ class LevelSolve:
         if value is None:
             return Draft(
                 status=SolveStatus.NO_SOLUTION,
-                limit=self.control.limit,
+                limit=limit,
                 bound=self.bound,
                 statistics=self.statistics,
             )
@@ -172,7 +183,7 @@ class LevelSolve:
         done = len(levels) == wanted and all(level.optimal for level in levels)
         return Draft(
             status=SolveStatus.OPTIMAL if self.closed else SolveStatus.FEASIBLE,
-            limit=None if done else self.control.limit,
+            limit=None if done else limit,
             plan=self.incumbent.plan,
             bound=self.bound,
             levels=levels,
@@ -241,11 +252,11 @@ class LevelSolve:
         """Build the model for `levels`; None where it is too large for the time left."""
         arrays = self.arrays
         moldable = levels == ("met",) and not arrays.malleable.any()
-        columns = int(arrays.mode_kept.sum()) * arrays.num_slots
-        if columns / self.engine.columns_per_second > 0.5 * self.control.left_s:
+        if not self.fits(self.control.left_s):
             self.statistics["skipped"] = (
-                f"a model of about {columns} columns is too large for the time limit"
+                f"a model of about {self.columns} columns is too large for the time left"
             )
+            self._skipped = True
             return None
         begin = self.control.elapsed_s
         model = build_moldable(arrays) if moldable else build_malleable(arrays, levels)
