@@ -247,7 +247,7 @@ class Draft:
     status, limit
         As in the schedule.
     plan
-        The plan matrix (see :mod:`edgeflow_opt.solvers.plans`); None = no plan.
+        The plan matrix (see :mod:`edgeflow_opt.formulations.plans`); None = no plan.
     bound
         Proven bound on level 1; None from a heuristic.
     levels, statistics

@@ -224,7 +224,7 @@ def _schedule_of(
             bound=draft.bound,
             seconds=control.elapsed_s,
         )
-    from edgeflow_opt.solvers.plans import allocations_of
+    from edgeflow_opt.formulations.plans import allocations_of
 
     allocations = allocations_of(problem, arrays, draft.plan)
     value, outcomes = evaluate(problem, allocations)

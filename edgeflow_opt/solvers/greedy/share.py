@@ -247,7 +247,7 @@ def share(
         if capped_work(sketch, levels, q) < left * (1.0 - CREDIT_TOLERANCE):
             continue
         work = left
-        low = q - 1
+        low = q
         for attempt in range(2 * RETRIES + 1):
             if attempt == RETRIES:
                 # The lower level costs a restart: do without.

@@ -79,19 +79,21 @@ def lossy_knapsack(
     best
         (sites, 2 bins + 1) int32 work array.
     row
-        (T,) output in the slots of the job: a mode, -1 = idle; meaningless where the result is
-        `upper`.
+        (T,) output in the slots of the job: a mode, -1 = idle; all idle where no plan was found.
 
     Returns
     -------
     cost
-        Optimistic: at most the cost of every plan, and at most `upper`. Otherwise: that of `row`
-        up to rounding, or `upper` where none was found.
+        Optimistic: at most the cost of every plan, and at most `upper` if there is a plan at all;
+        +inf where there is none. Otherwise: that of `row` up to rounding, or `upper` where none
+        was found.
     """
     begin, stop = data.first[j], data.end[j]
     lo = data.mode_start[j]
     width = data.mode_start[j + 1] - lo
     num_sites = data.capacity.shape[0]
+    for s in range(begin, stop):
+        row[s] = -1
     if stop <= begin or width == 0 or upper <= 0.0:
         return upper
     count = 0
@@ -125,7 +127,7 @@ def lossy_knapsack(
     for s in range(begin, stop):
         ahead += _most_bins(data, j, s, available, scale, optimistic)
     if ahead < used:
-        return upper
+        return np.inf if optimistic else upper
     first = table[begin]
     for i in range(width + num_sites):
         first[i, :size] = _UNREACHED
@@ -187,7 +189,7 @@ def lossy_knapsack(
             state = i
     reached = final[state, size - 1]
     if reached >= _UNREACHED:
-        return upper
+        return np.inf if optimistic else upper
     _trace(data, j, prices, available, state, size, debt, scale, cost_scale, optimistic, table, row)
     found = reached / cost_scale
     if optimistic:
@@ -241,8 +243,6 @@ def _trace(
     width = data.mode_start[j + 1] - lo
     num_sites = data.capacity.shape[0]
     b = size - 1
-    for s in range(begin, stop):
-        row[s] = -1
     for s in range(stop - 1, begin - 1, -1):
         old = table[s]
         value = table[s + 1, state, b]

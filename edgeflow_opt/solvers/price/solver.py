@@ -79,6 +79,7 @@ class _Solve:
         self.statistics: dict[str, Any] = {}
         self.fallback: IntArray | None = None
         self.hit: Limit | None = None
+        self.infeasible = False
         # Turning the plan into a checked schedule takes time of its own, in plain Python.
         left = control.left_s
         self._reserve_s = min(0.2 * left, 0.02 + 2e-5 * arrays.num_jobs) if left < 1e9 else 0.0
@@ -90,9 +91,9 @@ class _Solve:
         found = minimise(dual, None, iterations, self.control)
         self.statistics["hull_bound"] = found.bound
         self.statistics["hull_s"] = self.control.elapsed_s
-        if found.bound < 0.0:
-            return Draft(status=SolveStatus.INFEASIBLE, statistics=self.statistics)
         self._prove(found)
+        if self.infeasible:
+            return Draft(status=SolveStatus.INFEASIBLE, statistics=self.statistics)
         search = PriceSearch(self.data, found, options.seed)
         search.construct()
         self._report_value(search)
@@ -108,10 +109,14 @@ class _Solve:
 
     def _stopped(self) -> bool:
         """Whether to come to an end, the time for the checks kept back."""
-        return self.control.interrupted or self.control.left_s <= self._reserve_s
+        return self.infeasible or self.control.interrupted or self.control.left_s <= self._reserve_s
 
     def _prove(self, found: DualResult) -> None:
         """Take note of a proven bound, rounded down to what can be reached at all."""
+        if found.bound < 0.0:
+            # No schedule is worth less than nothing: jobs that must be met cannot all be.
+            self.infeasible = True
+            return
         weights = self.arrays.weight[self.arrays.has_deadline]
         bound = rounded_down(found.bound, weights)
         if bound < self.bound:
@@ -248,6 +253,8 @@ class _Solve:
 
     def _draft(self, search: PriceSearch) -> Draft:
         arrays = self.arrays
+        if self.infeasible:
+            return Draft(status=SolveStatus.INFEASIBLE, statistics=self.statistics)
         plan = trim(arrays, search.filled_plan(arrays, self.options.levels >= 2))
         met = walk(arrays, plan).met
         value = float(arrays.weight[met].sum())
