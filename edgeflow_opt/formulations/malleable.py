@@ -24,7 +24,7 @@ it has the states ``run`` only, with sum_m x_jsm <= z_j (or 1) in place of the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -124,6 +124,13 @@ class MalleableModel:
             share = np.where(done.met, 0.0, np.minimum(1.0, credit / arrays.work))
             x[columns[columns >= 0]] = share[columns >= 0]
         return x
+
+    def restricted(self, met: BoolArray, unmet: BoolArray) -> SparseModel:
+        """Return the model in which the jobs `met` (n,) must, and `unmet` must not, be met."""
+        lower, upper = self.model.col_lower.copy(), self.model.col_upper.copy()
+        lower[self.z[met & (self.z >= 0)]] = 1.0
+        upper[self.z[unmet & (self.z >= 0)]] = 0.0
+        return replace(self.model, col_lower=lower, col_upper=upper)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

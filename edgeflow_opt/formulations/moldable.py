@@ -16,7 +16,7 @@ cumulative capacity are no alternative: their bound is useless beyond some 30 jo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +28,7 @@ from edgeflow_opt.formulations.states import counting
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.objectives import Level
     from edgeflow_opt.formulations.sparse import SparseModel
-    from edgeflow_opt.problem.arrays import FloatArray, IntArray, ProblemArrays
+    from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +69,14 @@ class MoldableModel:
         job = self._arrays.mode_job[self.mode]
         chosen = met[job] & (mode[job] == self.mode) & (first[job] == self.start)
         return chosen.astype(np.float64)
+
+    def restricted(self, met: BoolArray, unmet: BoolArray) -> SparseModel:
+        """Return the model in which the jobs `met` (n,) must, and `unmet` must not, be met."""
+        upper, row_lower = self.model.col_upper.copy(), self.model.row_lower.copy()
+        upper[unmet[self._arrays.mode_job[self.mode]]] = 0.0
+        # The first rows are those of the jobs, in their order.
+        row_lower[np.nonzero(met)[0]] = 1.0
+        return replace(self.model, col_upper=upper, row_lower=row_lower)
 
 
 def build_moldable(arrays: ProblemArrays) -> MoldableModel:

@@ -86,7 +86,10 @@ class SparseModel:
         return result
 
     def with_objective(
-        self, objective: FloatArray, floors: Sequence[tuple[FloatArray, float]] = ()
+        self,
+        objective: FloatArray,
+        floors: Sequence[tuple[FloatArray, float]] = (),
+        at_least: float | None = None,
     ) -> SparseModel:
         """Return the model with another objective and with rows that keep earlier ones.
 
@@ -95,8 +98,13 @@ class SparseModel:
         objective
             (N,) the new c.
         floors
-            Pairs of an objective (N,) and the value that it must keep at least.
+            Pairs of an objective (N,) and the value that it must keep at least, up to rounding.
+        at_least
+            What the new objective itself must reach, strictly; None = nothing.
         """
+        soft = [True] * len(floors)
+        if at_least is not None:
+            floors, soft = [*floors, (objective, at_least)], [*soft, False]
         starts, indices, values = [self.starts], [self.indices], [self.values]
         size = len(self.values)
         for vector, _ in floors:
@@ -114,7 +122,7 @@ class SparseModel:
             integer=self.integer,
             row_lower=np.concatenate([self.row_lower, least]),
             row_upper=np.concatenate([self.row_upper, np.full(len(least), np.inf)]),
-            row_soft=np.concatenate([self.row_soft, np.ones(len(least), dtype=np.bool_)]),
+            row_soft=np.concatenate([self.row_soft, np.array(soft, dtype=np.bool_)]),
             starts=np.concatenate(starts),
             indices=np.concatenate(indices),
             values=np.concatenate(values),

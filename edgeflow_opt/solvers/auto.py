@@ -12,8 +12,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from edgeflow_opt.problem import SolveStatus
-from edgeflow_opt.solvers.base import FEATURES, Capabilities, Draft
+from edgeflow_opt.solvers.base import FEATURES, Capabilities
 from edgeflow_opt.solvers.cpsat import CpSatEngine
 from edgeflow_opt.solvers.highs import HighsEngine
 from edgeflow_opt.solvers.lexicographic import LevelSolve
@@ -21,7 +20,7 @@ from edgeflow_opt.solvers.lexicographic import LevelSolve
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem
     from edgeflow_opt.problem.arrays import ProblemArrays
-    from edgeflow_opt.solvers.base import SolveOptions
+    from edgeflow_opt.solvers.base import Draft, SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
 
 #: Share of the time for prices where a MILP engine can follow on level 1, where one can on the
@@ -63,14 +62,7 @@ class AutoSolver:
             share = _PRICE_SHARE_SMALL
         elif work.fits((1.0 - _PRICE_SHARE_MIDDLE) * control.left_s):
             share = _PRICE_SHARE_MIDDLE
-        draft = self._prices(problem, arrays, plain, control.part(share * control.left_s))
-        if draft.status is SolveStatus.INFEASIBLE:
-            return draft
-        work.statistics["prices"] = draft.statistics
-        if draft.plan is not None:
-            work.incumbent.offer(draft.plan, "price")
-        if draft.bound is not None:
-            work.tighten(draft.bound)
+        work.use_prices(share * control.left_s)
         if small and not work.closed and not control.stopped:
             # HiGHS closes most of what is left soon; where it does not, CP-SAT may.
             work.first_level(share=0.6)
@@ -80,17 +72,6 @@ class AutoSolver:
                 work.engine = HighsEngine()
         work.levels_below()
         return work.draft()
-
-    def _prices(
-        self,
-        problem: EpochProblem,
-        arrays: ProblemArrays,
-        options: SolveOptions,
-        control: SolveControl,
-    ) -> Draft:
-        from edgeflow_opt.solvers.price import SOLVER
-
-        return SOLVER.solve(problem, arrays, options, control)
 
 
 SOLVER = AutoSolver()

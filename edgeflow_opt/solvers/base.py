@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from edgeflow_opt.errors import UsageError
+
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem, Limit, ObjectiveValue, Schedule, SolveStatus
     from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
@@ -71,6 +73,21 @@ class SolveOptions:
     warm_start: Schedule | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     on_progress: Callable[[Progress], None] | None = field(default=None, compare=False)
+
+
+def take_flag(options: SolveOptions, name: str, *, default: bool, solver: str) -> bool:
+    """Return the parameter `name` of a solver, which is true or false.
+
+    Raises
+    ------
+    UsageError
+        If it is anything else.
+    """
+    value = options.params.get(name, default)
+    if not isinstance(value, bool):
+        raise UsageError(f"parameter {name!r} of solver '{solver}': must be true or false, "
+                         f"got {value!r}")  # fmt: skip
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,14 @@ import copy
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from edgeflow_opt.problem import Limit
 from edgeflow_opt.solvers.base import Progress
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem import ObjectiveValue
+    from edgeflow_opt.problem.arrays import IntArray
 
 T = TypeVar("T")
 
@@ -49,6 +53,7 @@ class SolveControl:
         # Shared by all parts of a solve.
         self._trace: list[Progress] = []
         self._best: dict[str, float | None] = {"value": None, "bound": None}
+        self._kept: list[tuple[ObjectiveValue, IntArray]] = []
 
     @property
     def value(self) -> float | None:
@@ -136,6 +141,18 @@ class SolveControl:
             self._trace.append(point)
         if self._on_progress is not None:
             self._on_progress(point)
+
+    def keep(self, plan: IntArray, value: ObjectiveValue) -> None:
+        """Keep a feasible plan in case Ctrl-C ends the solver itself; the best one is kept."""
+        with self._lock:
+            if not self._kept or value.better_than(self._kept[0][0]):
+                self._kept[:] = [(value, plan)]
+
+    @property
+    def kept_plan(self) -> IntArray | None:
+        """The best plan kept; None = none yet."""
+        with self._lock:
+            return self._kept[0][1] if self._kept else None
 
     def run(self, work: Callable[[], T], stop: Callable[[], None]) -> T | None:
         """Run `work` in a daemon thread; when it must end, call `stop` and wait for it.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgeflow_opt.errors import SolverFaultError, UsageError
-from edgeflow_opt.solvers.base import FEATURES, Capabilities
+from edgeflow_opt.solvers.base import FEATURES, Capabilities, take_flag
 from edgeflow_opt.solvers.engine import EngineAnswer
 from edgeflow_opt.solvers.rounding import INT_INFINITY, integer_model
 
@@ -132,6 +132,8 @@ def _set_parameters(parameters: Any, seconds: float, options: SolveOptions) -> N
         if options.deterministic:
             parameters.max_deterministic_time = seconds * _DETERMINISTIC_RATE
     for name, value in options.params.items():
+        if name == "prices":
+            continue
         try:
             setattr(parameters, name, value)
         except (TypeError, ValueError, AttributeError) as problem:
@@ -153,6 +155,7 @@ def _make_callback(on_incumbent: Callable[[FloatArray], None], whole: IntegerMod
 
 #: Parameters of CP-SAT that may be set by name; see its documentation of SatParameters.
 _PARAMETERS = {
+    "prices": "false: without plan, bound and reduced costs of the price engine (default true)",
     "num_workers": "threads (default: the option workers)",
     "linearization_level": "0, 1 or 2 (default 2: the LP relaxation decides here)",
     "cp_model_probing_level": "0 to 3",
@@ -189,7 +192,8 @@ class CpSatSolver:
         """See :meth:`edgeflow_opt.solvers.base.Solver.solve`."""
         from edgeflow_opt.solvers.lexicographic import solve_by_levels
 
-        return solve_by_levels(problem, arrays, options, control, CpSatEngine())
+        prices = take_flag(options, "prices", default=True, solver=self.name)
+        return solve_by_levels(problem, arrays, options, control, CpSatEngine(), prices=prices)
 
 
 SOLVER = CpSatSolver()

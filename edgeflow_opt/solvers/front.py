@@ -114,8 +114,15 @@ def solve(
     try:
         draft = chosen.solve(problem, arrays, options, control)
     except KeyboardInterrupt:
+        # It came while the solver was at work in Python, which it could not survive.
         control.cancel()
-        draft = Draft(status=SolveStatus.NO_SOLUTION, limit=Limit.INTERRUPTED)
+        plan = control.kept_plan
+        draft = Draft(
+            status=SolveStatus.NO_SOLUTION if plan is None else SolveStatus.FEASIBLE,
+            limit=Limit.INTERRUPTED,
+            plan=plan,
+            bound=control.bound,
+        )
     except EdgeflowError:
         raise
     except Exception as fault:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgeflow_opt.errors import SolverFaultError, UsageError
-from edgeflow_opt.solvers.base import FEATURES, Capabilities
+from edgeflow_opt.solvers.base import FEATURES, Capabilities, take_flag
 from edgeflow_opt.solvers.engine import EngineAnswer
 from edgeflow_opt.solvers.rounding import suffices_alone
 
@@ -126,7 +126,7 @@ def _set_options(native: Any, seconds: float, options: SolveOptions) -> None:
         "mip_abs_gap": 1e-6,
         "mip_feasibility_tolerance": _TOLERANCE,
         "primal_feasibility_tolerance": _TOLERANCE,
-        **options.params,
+        **{name: value for name, value in options.params.items() if name != "prices"},
     }
     if math.isfinite(seconds):
         settings["time_limit"] = seconds
@@ -173,6 +173,8 @@ class HighsSolver:
         features=frozenset(FEATURES),
         requires=("highspy",),
         params={
+            "prices": "true: begin from plan, bound and reduced costs of the price engine "
+            "(default false: an independent opinion)",
             "threads": "threads (default 1; fixed by the first solve of a process)",
             "presolve": "'on', 'off' or 'choose'",
             "parallel": "'on', 'off' or 'choose'",
@@ -192,7 +194,8 @@ class HighsSolver:
         """See :meth:`edgeflow_opt.solvers.base.Solver.solve`."""
         from edgeflow_opt.solvers.lexicographic import solve_by_levels
 
-        return solve_by_levels(problem, arrays, options, control, HighsEngine())
+        prices = take_flag(options, "prices", default=False, solver=self.name)
+        return solve_by_levels(problem, arrays, options, control, HighsEngine(), prices=prices)
 
 
 SOLVER = HighsSolver()

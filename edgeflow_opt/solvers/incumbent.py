@@ -55,6 +55,7 @@ class Incumbent:
         if self.value is not None and not value.better_than(self.value):
             return False
         self.plan, self.value = plan, value
+        self._control.keep(plan, value)
         self._control.report(source, value=value.level_1)
         return True
 

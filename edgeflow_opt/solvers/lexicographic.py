@@ -6,6 +6,7 @@ says about a model into what is claimed about the problem.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from edgeflow_opt.formulations.moldable import build_moldable
 from edgeflow_opt.formulations.objectives import LEVELS, Level
 from edgeflow_opt.problem import Limit, SolveStatus
 from edgeflow_opt.solvers.base import Draft, LevelReport
-from edgeflow_opt.solvers.bounds import rounded_down
+from edgeflow_opt.solvers.bounds import attainable_step, rounded_down
 from edgeflow_opt.solvers.engine import EngineAnswer
 from edgeflow_opt.solvers.incumbent import Incumbent
 from edgeflow_opt.solvers.start import offer_start
@@ -31,10 +32,17 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
     from edgeflow_opt.solvers.engine import Engine
+    from edgeflow_opt.solvers.price import DualResult
     from edgeflow_opt.solvers.rounding import Rounding
+
+#: Share of the time limit for the price engine, where a MILP engine begins from it.
+_PRICE_SHARE = 0.3
 
 #: Share of the time limit for level 1, where levels below are wanted too.
 _FIRST_LEVEL_SHARE = 0.8
+
+#: Evaluations of the exact dual whose reduced costs fix jobs.
+_FIXING_ITERATIONS = 30
 
 #: Relative amount by which a kept level may fall in a model, for rounding. A plan that loses any of
 #: it is not taken.
@@ -47,13 +55,18 @@ def solve_by_levels(
     options: SolveOptions,
     control: SolveControl,
     engine: Engine,
+    *,
+    prices: bool,
 ) -> Draft:
     """Solve `problem` with `engine`, in the lexicographic order or as a weighted sum.
 
-    Begins from the warm start and the greedy's plan, and never returns a worse one.
+    Begins from the warm start and the greedy's plan, and never returns a worse one. With `prices`
+    also from bound, plan and reduced costs of the price engine.
     """
     work = LevelSolve(problem, arrays, options, control, engine)
     work.offer_starts()
+    if prices:
+        work.use_prices(_PRICE_SHARE * control.left_s)
     work.first_level(share=_FIRST_LEVEL_SHARE if options.levels > 1 else 1.0)
     work.levels_below()
     return work.draft()
@@ -86,6 +99,7 @@ class LevelSolve:
         self._weights = arrays.weight[arrays.has_deadline]
         reachable = reachable_jobs(arrays)
         self._skipped = False
+        self._dual: DualResult | None = None
         self._infeasible = bool((arrays.must_meet & ~reachable).any())
         weights = problem.objective.weights
         if weights is None:
@@ -100,6 +114,30 @@ class LevelSolve:
         """Offer the plans that cost nothing or next to nothing."""
         if not self._infeasible:
             offer_start(self.problem, self.arrays, self.options, self.control, self.incumbent)
+
+    def use_prices(self, seconds: float) -> None:
+        """Take plan, bound and reduced costs of the price engine, for at most `seconds`.
+
+        It knows level 1 of the lexicographic objective only.
+        """
+        if self.closed or self.problem.objective.weights is not None:
+            return
+        from edgeflow_opt.solvers.price import SOLVER, dual_bound
+
+        plain = dataclasses.replace(self.options, params={})
+        part = self.control.part(seconds)
+        draft = SOLVER.solve(self.problem, self.arrays, plain, part)
+        self.statistics["prices"] = draft.statistics
+        if draft.status is SolveStatus.INFEASIBLE:
+            self._infeasible = True
+            return
+        if draft.plan is not None:
+            self.incumbent.offer(draft.plan, "price")
+        if draft.bound is not None:
+            self.tighten(draft.bound)
+        if not self.closed and self.incumbent.plan is not None:
+            part = self.control.part(0.2 * seconds)
+            self._dual = dual_bound(self.arrays, control=part, exact_iterations=_FIXING_ITERATIONS)
 
     def tighten(self, bound: float) -> None:
         """Take note of a proven bound on level 1."""
@@ -197,7 +235,15 @@ class LevelSolve:
 
         Returns whether there is no schedule, and the engine's bound.
         """
-        answer = self._maximise(model, objective, (), "optimistic", share)
+        value = self.incumbent.level_1
+        better = self._better_only(model, objective)
+        if better is not None and value is not None:
+            # There may be no better schedule: then the value is the bound.
+            answer = self._maximise(model, better, "optimistic", share, hinted=False)
+            answer = dataclasses.replace(answer, infeasible=False, bound=max(value, answer.bound))
+        else:
+            whole = model.model.with_objective(objective)
+            answer = self._maximise(model, whole, "optimistic", share)
         if answer.infeasible:
             return True, answer.bound
         value = self.incumbent.level_1
@@ -205,8 +251,29 @@ class LevelSolve:
         if answer.proven and (value is None or value < answer.bound - slack):
             # What is optimal in the rounded-up model fails the exact rule by a hair.
             floors = () if value is None else ((objective, value),)
-            self._maximise(model, objective, floors, "pessimistic", share)
+            whole = model.model.with_objective(objective, floors)
+            self._maximise(model, whole, "pessimistic", share)
         return False, answer.bound
+
+    def _better_only(
+        self, model: MalleableModel | MoldableModel, objective: FloatArray
+    ) -> SparseModel | None:
+        """Return the model of the schedules better than the incumbent; None without reduced costs.
+
+        Jobs whose fate the reduced costs decide are fixed, and the value is cut off below the next
+        attainable one.
+        """
+        value = self.incumbent.level_1
+        if self._dual is None or value is None:
+            return None
+        from edgeflow_opt.solvers.price import fixings
+
+        fixed = fixings(self.arrays, self._dual, value)
+        self.statistics["fixed_jobs"] = int(fixed.met.sum() + fixed.unmet.sum())
+        step = attainable_step(self._weights)
+        aim = value if step is None else value + 0.5 * step
+        restricted = model.restricted(fixed.met, fixed.unmet)
+        return restricted.with_objective(objective, at_least=aim)
 
     def levels_below(self) -> None:
         """Keep the levels done, improve the next ones in their order."""
@@ -232,7 +299,8 @@ class LevelSolve:
                     if model.objectives[kept].any()
                 ]
                 share = 1.0 / (len(levels) - index)
-                answer = self._maximise(model, objective, floors, "pessimistic", share)
+                rows = model.model.with_objective(objective, floors)
+                answer = self._maximise(model, rows, "pessimistic", share)
                 proven = answer.proven and self._reaches(model, objective, answer)
             value = _level_value(self.incumbent.value, level)
             self._below.append(
@@ -269,26 +337,30 @@ class LevelSolve:
     def _maximise(
         self,
         model: MalleableModel | MoldableModel,
-        objective: FloatArray,
-        floors: Any,
+        rows: SparseModel,
         rounding: Rounding,
         share: float,
+        *,
+        hinted: bool = True,
     ) -> EngineAnswer:
-        """Ask the engine, and offer all that it finds."""
+        """Ask the engine to maximise `rows`, a variant of the rows of `model`; offer all it finds."""
 
         def on_incumbent(x: FloatArray) -> None:
             self.incumbent.offer(model.decode(x), self.engine.name)
 
         def on_bound(bound: float) -> None:
+            known = self.incumbent.level_1
+            if not hinted and known is not None:
+                bound = max(bound, known)
             self.control.report(self.engine.name, bound=self._safe(bound))
 
-        if not model.model.num_columns:
-            return _answer_without_columns(model.model)
-        hint = None if self.incumbent.plan is None else model.encode(self.incumbent.plan)
+        if not rows.num_columns:
+            return _answer_without_columns(rows)
+        plan = self.incumbent.plan
         answer = self.engine.maximise(
-            model.model.with_objective(objective, floors),
+            rows,
             rounding=rounding,
-            hint=hint,
+            hint=model.encode(plan) if hinted and plan is not None else None,
             seconds=self.control.left_s * share,
             options=self.options,
             control=self.control,
