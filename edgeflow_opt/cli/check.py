@@ -10,6 +10,8 @@ from edgeflow_opt.cli import failures
 from edgeflow_opt.cli.options import AsJson
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from edgeflow_opt.problem import CheckReport
 
 #: Violations shown to people; all are in the JSON document.
@@ -61,29 +63,37 @@ def report_document(report: CheckReport) -> dict[str, Any]:
 
 
 def _show_report(report: CheckReport) -> None:
-    from edgeflow_opt.cli.console import facts, number, printable, show, table, word
+    from edgeflow_opt.cli.console import facts, number, show, word
 
     count = len(report.violations)
     verdict = word("valid" if report.valid else "invalid")
     if count:
         verdict.append(f" ({count} violation{'s' * (count != 1)})", style="not bold default")
-    show(
-        facts("Check", [
-            ("verdict", verdict), ("deadlines met", number(report.met)),
-            ("met weight", number(report.met_weight)),
-        ])
-    )  # fmt: skip
-    if not count:
-        return
+    things: list[Any] = [
+        facts(
+            "Check",
+            [
+                ("verdict", verdict),
+                ("deadlines met", number(report.met)),
+                ("met weight", number(report.met_weight)),
+            ],
+        )
+    ]
+    if count:
+        things.append(_violations_table(report))
+    if count > _SHOWN:
+        things.append(f"... and {count - _SHOWN} more; --json shows all")
+    show(*things)
+
+
+def _violations_table(report: CheckReport) -> Table:
+    from edgeflow_opt.cli.console import number, printable, table
+
     left = ("rule", "job", "site", "in words")
-    made = table(
-        "rule", "job", "site", "time", "amount", "in words", title="\nViolations", left=left
-    )
+    made = table("rule", "job", "site", "time", "amount", "in words", title="Violations", left=left)
     for v in report.violations[:_SHOWN]:
         made.add_row(
             v.kind, printable(v.job or "-"), printable(v.site or "-"), number(v.time),
             number(v.amount), printable(v.message),
         )  # fmt: skip
-    show(made)
-    if count > _SHOWN:
-        show(f"... and {count - _SHOWN} more; --json shows all")
+    return made

@@ -43,8 +43,12 @@ def console() -> Console:
 
 def show(*things: RenderableType) -> None:
     """Print tables and texts to stdout."""
+    from rich.table import Table
+
     target = console()
-    for thing in things:
+    for index, thing in enumerate(things):
+        if index > 0 and isinstance(thing, Table):
+            target.print()
         target.print(thing)
 
 

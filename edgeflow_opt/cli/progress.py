@@ -50,7 +50,7 @@ def status_line(name: str, quiet: bool) -> Iterator[Show | None]:
 def _plain_lines(name: str) -> Show:
     """Return what prints every piece of news, and other lines now and then."""
     stream = sys.stderr
-    printed_at = 0.0
+    printed_at = time.monotonic()
 
     def show(text: str, news: bool) -> None:
         nonlocal printed_at

@@ -139,7 +139,7 @@ def levels_table(result: SolveResult) -> Table:
     """Return how far each level of the objective was taken."""
     from edgeflow_opt.cli.console import number, table, word
 
-    made = table("level", "value", "bound", "proven best", title="\nLevels", left=("level",))
+    made = table("level", "value", "bound", "proven best", title="Levels", left=("level",))
     for level in result.levels:
         made.add_row(
             level.level, number(level.value), number(level.bound),

@@ -24,7 +24,7 @@ def warm_up(as_json: AsJson = False) -> None:
 def compile_once(quiet: bool) -> float:
     """Compile the kernels unless they are compiled, and return the seconds that it took."""
     from edgeflow_opt.cli.console import seconds, stdout_kept_pure
-    from edgeflow_opt.solvers.greedy import warm_up as compile_kernels
+    from edgeflow_opt.solvers import warm_up as compile_kernels
 
     start = time.perf_counter()
     with stdout_kept_pure():

@@ -16,12 +16,14 @@ def _row(solver: str, met: int | None, status: str = "feasible") -> Row:
 
 def test_reading_tells_the_figures_of_the_table() -> None:
     """The sentences under the table are made from its rows."""
-    text = reading([_row("greedy", 5), _row("a", 6), _row("b", 7, "optimal")])
-    assert "b meets 2 more deadlines than the greedy, and that is optimal" in text
+    rows = [_row("greedy", 5), _row("edgeflow-select", 6), _row("a", 7), _row("b", 7, "optimal")]
+    text = reading(rows)
+    assert "7 jobs on time is proven optimal, reached by a and b" in text
+    assert "the greedy reaches 5, with job selection 6" in text
     text = reading([_row("greedy", 5), _row("a", 6)])
-    assert "a meets 1 more deadline than the greedy." in text
-    text = reading([_row("greedy", 6), _row("a", 6, "optimal")])
-    assert "as many deadlines as a here, and that is optimal" in text
+    assert "6 jobs on time is the best found, reached by a; the greedy reaches 5, in" in text
+    text = reading([_row("greedy", 6), _row("a", 6), _row("b", 6, "optimal")])
+    assert "reached by greedy, a and b" in text
     assert "greedy" not in reading([_row("a", 6)])
     assert "greedy" not in reading([_row("greedy", 6), _row("a", None, "error")])
 

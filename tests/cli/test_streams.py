@@ -118,6 +118,31 @@ def test_ctrl_c_during_a_solve(script: Path, instance_file: Path, tmp_path: Path
 
 
 @needs_posix
+@pytest.mark.parametrize("solver", ["cpsat", "highs", "auto"])
+def test_ctrl_c_during_a_real_solve(solver: str, tmp_path: Path) -> None:
+    """The solvers themselves stop at Ctrl-C and keep their incumbent."""
+    instance, output = tmp_path / "instance.json", tmp_path / "out.json"
+    size = ("--jobs", "80", "--slots", "40", "--losses", "30,60")
+    assert run_apart("generate", *size, "-o", instance).code == 0
+    process = spawn(
+        "solve", instance, "-s", solver, "--time-limit", "300", "--json", "-o", output,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "  greedy" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    ran = finish(process)
+    assert ran.code == 130, ran.err
+    assert "Traceback" not in ran.err
+    assert ran.document["status"] == "feasible"
+    assert ran.document["limit"] == "interrupted"
+    assert json.loads(output.read_text()) == ran.document
+    assert check(read_problem(instance), read_schedule(output)).valid
+
+
+@needs_posix
 def test_ctrl_c_outside_a_solve(script: Path) -> None:
     """Ctrl-C while an instance is read is exit code 130 and one word."""
     process = start(script, "solve", "-", "-s", "long", stdin=subprocess.PIPE)
