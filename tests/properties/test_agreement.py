@@ -15,7 +15,7 @@ from edgeflow_opt.solvers.base import features_of
 from tests.oracle import Optimum, optimum
 from tests.strategies import problems
 
-EXACT = ("cpsat", "highs", "price", "auto")
+EXACT = ("cpsat", "highs", "price")
 HEURISTIC = ("greedy", "edgeflow-select")
 
 #: Relative tolerance between levels computed in different orders of summation.
