@@ -75,6 +75,11 @@ class ExactPolicy:
     is no longer the plan that was found (152 met fall to 100 with 32 GPUs and 4 edge servers).
     At light load all rules that know deadlines are equal.
 
+    How much the first two causes weigh shows with the heuristic ``edgeflow-select`` as the solver:
+    on the same trace with 32 GPUs and 8 edge servers it meets 153 jobs, ``auto`` at 0.5 s a
+    decision 150, with three times the reconfigurations (155 is the best clairvoyant schedule
+    known, 160 a proven bound).
+
     Parameters
     ----------
     solver

@@ -143,16 +143,21 @@ class JobLedger:
             self.seen_job = overhead.as_seen(self.job, gpus, cluster_gpus)
             self.seen_gpus = gpus
         seen.job = self.seen_job
-        seen.required_left = self.required - self.done - self.earned(time)
         seen.mode = mode
         seen.run_start = self.run_start
         seen.last_site = self.last_site
         if mode is None:
+            seen.required_left = self.required - self.done
             seen.loss_left_s = 0.0
             seen.attained_gpu_s = self.attained
-        else:
-            seen.loss_left_s = max(0.0, self.piece_start + self.loss - time) + event_loss
-            seen.attained_gpu_s = self.attained + gpus * (time - self.run_start)
+            return seen
+        # Below 0 while the loss lasts; the operations are those of `earned`.
+        paid = time - self.piece_start - self.loss
+        earned = mode.rate * paid if paid > 0.0 else 0.0
+        # Rounding may leave nothing of a job that is not complete by the sum.
+        seen.required_left = max(self.required - self.done - earned, math.ulp(self.required))
+        seen.loss_left_s = max(0.0, self.piece_start + self.loss - time) + event_loss
+        seen.attained_gpu_s = self.attained + gpus * (time - self.run_start)
         return seen
 
     def _formula(self) -> float:
