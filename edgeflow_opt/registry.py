@@ -35,6 +35,7 @@ class Registry:
         self._what = what
         self._group = group
         self._built_in = dict(built_in)
+        self._found: dict[str, Any] | None = None
 
     def names(self) -> tuple[str, ...]:
         """Return all names: the built-in ones in their order, then those of plug-ins, sorted."""
@@ -66,7 +67,16 @@ class Registry:
                 f"({type(problem).__name__}: {problem}); repair or remove that package"
             ) from problem
 
+    def refresh(self) -> None:
+        """Look for plug-ins anew when next asked; they are otherwise looked for once."""
+        self._found = None
+
     def _plug_ins(self) -> dict[str, Any]:
+        if self._found is None:
+            self._found = self._look_for_plug_ins()
+        return self._found
+
+    def _look_for_plug_ins(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for point in entry_points(group=self._group):
             if point.name in self._built_in or point.name in found:

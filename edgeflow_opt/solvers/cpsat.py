@@ -60,8 +60,15 @@ class CpSatEngine:
         callback = None
         if on_incumbent is not None:
             callback = _make_callback(on_incumbent, whole)
-        if on_bound is not None:
-            solver.best_bound_callback = lambda bound: on_bound(bound / scale)
+        # A search that has hardly begun reports a bound of 0: only bounds that it announces count.
+        announced = [math.inf]
+
+        def take_bound(bound: float) -> None:
+            announced.append(bound)
+            if on_bound is not None:
+                on_bound(bound / scale)
+
+        solver.best_bound_callback = take_bound
         if control.interrupted:
             return EngineAnswer()
         status = control.run(lambda: solver.solve(native, callback), solver.stop_search)
@@ -78,16 +85,18 @@ class CpSatEngine:
             return EngineAnswer(
                 bound=-math.inf, proven=True, infeasible=True, statistics=statistics
             )
-        bound = solver.best_objective_bound / scale
+        best_bound = min(announced)
+        if status == cp_model.OPTIMAL and not control.stopped:
+            best_bound = min(best_bound, solver.best_objective_bound)
         x = None
         if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             x = np.array(solver.response_proto.solution, dtype=np.float64) / whole.steps
-        # An early stop has been reported as OPTIMAL: only the bound is believed.
+        # An early stop has been reported as OPTIMAL: only a bound that is reached is believed.
         proven = False
         if x is not None:
             reached = int(np.dot(whole.objective, np.rint(x * whole.steps).astype(np.int64)))
-            proven = solver.best_objective_bound <= reached + 0.5
-        return EngineAnswer(x=x, bound=bound, proven=proven, statistics=statistics)
+            proven = best_bound <= reached + 0.5
+        return EngineAnswer(x=x, bound=best_bound / scale, proven=proven, statistics=statistics)
 
 
 def _native_model(model: SparseModel, whole: IntegerModel) -> Any:

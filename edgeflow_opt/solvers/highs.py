@@ -41,7 +41,7 @@ class HighsEngine:
     """HiGHS behind the common formulations."""
 
     name = "highs"
-    bound_slack = 1e-6
+    bound_slack = 2e-7
     columns_per_second = 100_000.0
 
     def maximise(
@@ -59,8 +59,7 @@ class HighsEngine:
         """See :meth:`edgeflow_opt.solvers.engine.Engine.maximise`."""
         import highspy
 
-        native = highspy.Highs()
-        native.silent()
+        native = _quiet_highs()
         _set_options(native, seconds, options)
         status = native.passModel(_native_model(model, rounding))
         if status == highspy.HighsStatus.kError:
@@ -81,6 +80,18 @@ class HighsEngine:
         if control.run(native.run, native.cancelSolve) is None:
             return EngineAnswer(statistics={"abandoned": "highs did not stop in time"})
         return _answer(native, model)
+
+
+def _quiet_highs() -> Any:
+    """Return a HiGHS that prints nothing: its banner comes with the callbacks, before any option."""
+    import highspy
+
+    class QuietHighs(highspy.Highs):
+        def enableCallbacks(self) -> None:  # noqa: N802
+            self.silent()
+            super().enableCallbacks()
+
+    return QuietHighs()
 
 
 def _native_model(model: SparseModel, rounding: Rounding) -> Any:
@@ -123,7 +134,7 @@ def _set_options(native: Any, seconds: float, options: SolveOptions) -> None:
         "threads": 1,
         "random_seed": options.seed,
         "mip_rel_gap": 0.0,
-        "mip_abs_gap": 1e-6,
+        "mip_abs_gap": 1e-7,
         "mip_feasibility_tolerance": _TOLERANCE,
         "primal_feasibility_tolerance": _TOLERANCE,
         **{name: value for name, value in options.params.items() if name != "prices"},
