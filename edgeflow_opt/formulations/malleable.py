@@ -64,7 +64,8 @@ class MalleableModel:
     objectives
         The objective (N,) of every level that the model knows; larger is better.
     z
-        (n,) column of z; -1 for jobs that cannot be met even alone, and for best effort.
+        (n,) column of z; -1 for best effort, and for jobs that cannot be met even alone and need
+        not be.
     """
 
     model: SparseModel
@@ -114,6 +115,9 @@ class MalleableModel:
             on = (plan[idle.job, idle.slot] < 0) & (
                 history.last_site[idle.job, idle.slot] == idle.site
             )
+            # A moldable job leaves the model after its run.
+            has_run = np.logical_or.accumulate(plan >= 0, axis=1)
+            on &= arrays.malleable[idle.job] | ~has_run[idle.job, idle.slot]
             if self._met_only:
                 on &= done.met[idle.job]
             x[idle.column[on]] = 1.0
@@ -175,7 +179,8 @@ def build_malleable(arrays: ProblemArrays, levels: tuple[Level, ...] = ("met",))
     builder = ModelBuilder()
     n, num_slots = arrays.num_jobs, arrays.num_slots
     useful = arrays.useful_lengths()
-    reachable = arrays.has_deadline & reachable_jobs(arrays)
+    # A job that must be met keeps its z: where it cannot be, the model has no solution.
+    reachable = arrays.has_deadline & (reachable_jobs(arrays) | arrays.must_meet)
     z = np.full(n, -1, dtype=np.int64)
     z[reachable] = builder.add_columns(
         "z", int(reachable.sum()), lower=arrays.must_meet[reachable].astype(np.float64)
