@@ -37,10 +37,11 @@ def test_demo() -> None:
     rows = {row["solver"]: row for row in document["rows"]}
     assert {"greedy", "cpsat", "highs", "auto"} <= set(rows)
     assert rows["greedy"]["bound"] is None
-    for name, row in rows.items():
+    reached = max(row["met_weight"] for row in rows.values())
+    told = {name: (row["met_weight"], row["bound"], row["status"]) for name, row in rows.items()}
+    for row in rows.values():
         assert row["message"] is None
-        if row["bound"] is not None:
-            assert all(row["bound"] >= other["met_weight"] - 1e-6 for other in rows.values()), name
+        assert row["bound"] is None or row["bound"] >= reached - 1e-6, told
     assert rows["auto"]["met_weight"] >= rows["greedy"]["met_weight"]
     policies = [row["policy"] for row in document["simulation"]["results"]]
     assert policies == ["edgeflow", "edgeflow-select", "exact"]
