@@ -30,6 +30,7 @@ def rules_of(options: GreedyOptions, select_jobs: bool) -> Rules:
     """Return `options` as the kernels read them, with or without job selection."""
     return Rules(
         select=select_jobs,
+        two_level=options.share == "two_level",
         late=options.code("late"),
         admission=options.code("admission"),
         hopeless_by=options.code("hopeless_by"),

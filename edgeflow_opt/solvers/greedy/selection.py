@@ -17,23 +17,23 @@ from numba import njit
 from edgeflow_opt.problem.arrays import IntArray
 from edgeflow_opt.solvers.greedy.share import MODE, begin, plan_met, unbroken
 from edgeflow_opt.solvers.greedy.steps import by_size, demand, edge_mode, edge_run, stays_on_edge
-from edgeflow_opt.solvers.greedy.tables import Jobs, Modes, Plans, Rules, Sketch, Timeline
+from edgeflow_opt.solvers.greedy.tables import Jobs, Modes, Plans, Rules, Sketch, Timeline, kernel
 from edgeflow_opt.solvers.greedy.timeline import commit, drop, hold
 
 
-@njit(cache=True)
+@kernel
 def to_cloud(
     sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, rules: Rules, j: int
 ) -> bool:
     """Plan job j, which has no plan, on the cloud if it can be met there; return whether."""
     begin(sketch, jobs, j)
-    if not plan_met(sketch, timeline, jobs, modes, j, jobs.first_piece[j], rules.slack_s):
+    if not plan_met(sketch, timeline, jobs, modes, j, jobs.first_piece[j], rules):
         return False
     commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
     return True
 
 
-@njit(cache=True)
+@kernel
 def to_edge(
     sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, j: int
 ) -> bool:
@@ -65,7 +65,7 @@ def to_edge(
     return False
 
 
-@njit(cache=True)
+@kernel
 def stay_on_edge(
     sketch: Sketch,
     timeline: Timeline,
@@ -83,7 +83,7 @@ def stay_on_edge(
     return True
 
 
-@njit(cache=True)
+@kernel
 def _make_room(
     sketch: Sketch,
     timeline: Timeline,
@@ -101,7 +101,7 @@ def _make_room(
     if largest >= 0:
         hold(timeline, modes, plans, largest, 1)
         begin(sketch, jobs, j)
-        fits = plan_met(sketch, timeline, jobs, modes, j, jobs.first_piece[j], rules.slack_s)
+        fits = plan_met(sketch, timeline, jobs, modes, j, jobs.first_piece[j], rules)
         hold(timeline, modes, plans, largest, -1)
         if not fits:
             largest = -1
@@ -169,7 +169,7 @@ def select(
             to_edge(sketch, timeline, plans, jobs, modes, j)
 
 
-@njit(cache=True)
+@kernel
 def _in_cloud(timeline: Timeline, plans: Plans, modes: Modes, j: int) -> bool:
     """Whether job j has a plan on a cloud site."""
     return plans.segments[j] > 0 and timeline.is_cloud[modes.site[plans.mode[plans.first[j]]]]

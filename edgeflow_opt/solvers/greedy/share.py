@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
-from edgeflow_opt.solvers.greedy.tables import Jobs, Modes, Plans, Sketch, Timeline
+from edgeflow_opt.solvers.greedy.tables import Jobs, Modes, Plans, Rules, Sketch, Timeline, kernel
 from edgeflow_opt.solvers.greedy.timeline import locate
 
 # Places in Sketch.number and Sketch.state.
@@ -24,7 +22,7 @@ CREDIT_TOLERANCE = 1e-10
 RETRIES = 4
 
 
-@njit(cache=True)
+@kernel
 def begin(sketch: Sketch, jobs: Jobs, j: int) -> None:
     """Start an empty sketch for job j as it stands now."""
     sketch.segments[0] = 0
@@ -36,7 +34,7 @@ def begin(sketch: Sketch, jobs: Jobs, j: int) -> None:
     sketch.state[SITE] = jobs.last_site[j]
 
 
-@njit(cache=True)
+@kernel
 def emit(sketch: Sketch, mode: int, start: float, end: float) -> None:
     """Append a segment, or lengthen the last one where it goes on."""
     last = sketch.segments[0] - 1
@@ -49,10 +47,10 @@ def emit(sketch: Sketch, mode: int, start: float, end: float) -> None:
     sketch.segments[0] = last + 2
 
 
-@njit(cache=True)
+@kernel
 def extend(
     sketch: Sketch,
-    snap: bool,
+    timeline: Timeline,
     jobs: Jobs,
     modes: Modes,
     j: int,
@@ -63,7 +61,7 @@ def extend(
 ) -> bool:
     """Let job j hold `mode` from `start` to `end`; return whether that completes it by `limit`.
 
-    Without `snap` the segment ends with the completion.
+    The segment then ends with the completion, with `snap` at the end of that slot.
     """
     if mode != sketch.state[MODE]:
         if sketch.state[SITE] < 0:
@@ -79,7 +77,13 @@ def extend(
     useful = stop - start - loss
     if useful > 0.0 and rate * useful >= left - CREDIT_TOLERANCE * jobs.work[j]:
         finish = min(stop, start + loss + left / rate)
-        emit(sketch, mode, start, end if snap else finish)
+        end = finish
+        if timeline.snap:
+            piece = locate(timeline, finish)
+            end = timeline.times[piece]
+            if end < finish:
+                end = timeline.times[piece + 1]
+        emit(sketch, mode, start, end)
         sketch.number[COMPLETION] = finish
         sketch.number[GPU_S] += modes.gpus[mode] * (finish - start)
         sketch.number[LEFT] = 0.0
@@ -92,7 +96,7 @@ def extend(
     return False
 
 
-@njit(cache=True)
+@kernel
 def survey(
     sketch: Sketch,
     timeline: Timeline,
@@ -130,7 +134,7 @@ def survey(
     return levels
 
 
-@njit(cache=True)
+@kernel
 def capped_work(sketch: Sketch, levels: int, cap: int) -> float:
     """Return the iterations that all time surveyed yields with at most level `cap`."""
     total = 0.0
@@ -139,7 +143,7 @@ def capped_work(sketch: Sketch, levels: int, cap: int) -> float:
     return total
 
 
-@njit(cache=True)
+@kernel
 def latest_start(
     sketch: Sketch, timeline: Timeline, first: int, last: int, cap: int, work: float, limit: float
 ) -> float:
@@ -162,7 +166,7 @@ def latest_start(
     return -math.inf
 
 
-@njit(cache=True)
+@kernel
 def run_levels(
     sketch: Sketch,
     timeline: Timeline,
@@ -183,6 +187,7 @@ def run_levels(
     times, size = timeline.times, timeline.size[0]
     base = jobs.level_start[j, site]
     s, now = first, times[first]
+    held, since = -1, now
     while s < size and now < limit:
         until, cap = times[s + 1], high
         if now < split:
@@ -191,27 +196,24 @@ def run_levels(
         if not timeline.snap:
             until = min(until, limit)
         i = min(cap, sketch.level[s])
+        if i != held:
+            if held >= 0:
+                mode = jobs.level_mode[base + held]
+                if extend(sketch, timeline, jobs, modes, j, mode, since, now, limit):
+                    return True
+            held, since = i, now
         if i < 0:
             sketch.state[MODE] = -1
-        elif extend(
-            sketch,
-            timeline.snap,
-            jobs,
-            modes,
-            j,
-            jobs.level_mode[base + i],
-            now,
-            until,
-            limit,
-        ):
-            return True
         now = until
         if now >= times[s + 1]:
             s += 1
-    return False
+    if held < 0:
+        return False
+    mode = jobs.level_mode[base + held]
+    return extend(sketch, timeline, jobs, modes, j, mode, since, now, limit)
 
 
-@njit(cache=True)
+@kernel
 def share(
     sketch: Sketch,
     timeline: Timeline,
@@ -221,13 +223,15 @@ def share(
     site: int,
     first: int,
     deadline: float,
+    two_level: bool,
 ) -> bool:
     """Extend the sketch by the minimum satisfactory share on `site` from piece `first` on.
 
-    The first level q with which the work fits before the deadline is the share: level q from the
-    latest time p on from which it does all the work, and the next lower level before p, until the
-    work is done. Where losses make that plan miss, it is tried again with more work, then
-    without the lower level, then with level q from the beginning, before the next level is.
+    The first level q with which the work fits before the deadline is the share, held until the
+    work is done. `two_level` plans hold the next lower level until the latest time p from which
+    level q does all the work, and level q from p on. Where losses make that miss, it is tried again
+    with more work, then without anything before p, then with level q from the beginning; then it
+    is the turn of the next level.
 
     Returns whether the job is met; if not, the sketch is as it was.
     """
@@ -247,13 +251,13 @@ def share(
         if capped_work(sketch, levels, q) < left * (1.0 - CREDIT_TOLERANCE):
             continue
         work = left
-        low = q
+        low = q - 1 if two_level else q
         for attempt in range(2 * RETRIES + 1):
-            if attempt == RETRIES:
-                # The lower level costs a restart: do without.
+            if attempt == RETRIES or (low == q and attempt == 1):
+                # What comes before p may cost a restart: do without.
                 work, low = left, -1
             split = timeline.times[first]
-            if attempt < 2 * RETRIES:
+            if low < q and attempt < 2 * RETRIES:
                 split = latest_start(sketch, timeline, first, last, q, work, deadline)
                 if split == -math.inf:
                     if not lossy:
@@ -272,7 +276,7 @@ def share(
     return False
 
 
-@njit(cache=True)
+@kernel
 def most(
     sketch: Sketch,
     timeline: Timeline,
@@ -297,7 +301,7 @@ def most(
     return run_levels(sketch, timeline, jobs, modes, j, site, first, begin_s, -1, levels - 1, limit)
 
 
-@njit(cache=True)
+@kernel
 def unbroken(
     sketch: Sketch,
     timeline: Timeline,
@@ -312,19 +316,17 @@ def unbroken(
 
     Returns whether it is done by `limit`.
     """
-    site, units = modes.site[mode], modes.units[mode]
-    for s in range(first, timeline.size[0]):
-        start, end = timeline.times[s], timeline.times[s + 1]
-        if timeline.free[site, s] < units or start >= limit:
-            return False
-        if not timeline.snap:
-            end = min(end, limit)
-        if extend(sketch, timeline.snap, jobs, modes, j, mode, start, end, limit):
-            return True
-    return False
+    times, free = timeline.times, timeline.free[modes.site[mode]]
+    last = first
+    while last < timeline.size[0] and free[last] >= modes.units[mode] and times[last] < limit:
+        last += 1
+    if last == first:
+        return False
+    end = times[last] if timeline.snap else min(times[last], limit)
+    return extend(sketch, timeline, jobs, modes, j, mode, times[first], end, limit)
 
 
-@njit(cache=True)
+@kernel
 def rigid(
     sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j: int, site: int, limit: float
 ) -> bool:
@@ -342,28 +344,23 @@ def rigid(
         return unbroken(sketch, timeline, jobs, modes, j, running, 0, limit)
     for at in range(jobs.level_start[j, site], jobs.level_start[j, site + 1]):
         mode = jobs.level_mode[at]
-        units = modes.units[mode]
-        going = False
-        for s in range(first, size):
-            start, end = timeline.times[s], timeline.times[s + 1]
-            if start >= limit:
-                break
-            if timeline.free[site, s] < units:
-                going = False
+        s = first
+        while s < size and timeline.times[s] < limit:
+            if timeline.free[site, s] < modes.units[mode]:
+                s += 1
                 continue
-            if not going:
-                begin(sketch, jobs, j)
-                if s > 0:
-                    sketch.state[MODE] = -1
-                going = True
-            if not timeline.snap:
-                end = min(end, limit)
-            if extend(sketch, timeline.snap, jobs, modes, j, mode, start, end, limit):
+            begin(sketch, jobs, j)
+            if s > 0:
+                sketch.state[MODE] = -1
+            if unbroken(sketch, timeline, jobs, modes, j, mode, s, limit):
                 return True
+            # The stretch is too short: go on behind it.
+            while s < size and timeline.free[site, s] >= modes.units[mode]:
+                s += 1
     return False
 
 
-@njit(cache=True)
+@kernel
 def cloud_site(timeline: Timeline, sketch: Sketch, turn: int) -> int:
     """Return the cloud site to be tried in a given turn, -1 = none in this turn.
 
@@ -378,7 +375,7 @@ def cloud_site(timeline: Timeline, sketch: Sketch, turn: int) -> int:
     return site if timeline.is_cloud[site] and site != own else -1
 
 
-@njit(cache=True)
+@kernel
 def plan_met(
     sketch: Sketch,
     timeline: Timeline,
@@ -386,18 +383,18 @@ def plan_met(
     modes: Modes,
     j: int,
     first: int,
-    slack_s: float,
+    rules: Rules,
 ) -> bool:
     """Extend the sketch by the least cloud share that meets the deadline, on the first site with one.
 
-    Aims `slack_s` before the deadline, then at the deadline. Returns whether it is met; if not,
+    Aims the slack before the deadline, then at the deadline. Returns whether it is met; if not,
     the sketch of a malleable job is as it was, that of a moldable one void.
     """
     deadline = jobs.deadline[j]
     for aim in range(2):
-        if aim == 0 and slack_s <= 0.0:
+        if aim == 0 and rules.slack_s <= 0.0:
             continue
-        target = deadline - slack_s if aim == 0 else deadline
+        target = deadline - rules.slack_s if aim == 0 else deadline
         for turn in range(timeline.free.shape[0] + 1):
             site = cloud_site(timeline, sketch, turn)
             if site < 0:
@@ -406,12 +403,12 @@ def plan_met(
                 if rigid(sketch, timeline, jobs, modes, j, site, target):
                     return True
                 begin(sketch, jobs, j)
-            elif share(sketch, timeline, jobs, modes, j, site, first, target):
+            elif share(sketch, timeline, jobs, modes, j, site, first, target, rules.two_level):
                 return True
     return False
 
 
-@njit(cache=True)
+@kernel
 def plan_late(
     sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j: int, first: int
 ) -> None:
@@ -443,7 +440,7 @@ def plan_late(
         most(sketch, timeline, jobs, modes, j, best, first, math.inf)
 
 
-@njit(cache=True)
+@kernel
 def _rigid_late(sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j: int) -> None:
     """Begin the sketch of a moldable job with the run on the first cloud site that completes it.
 
@@ -461,7 +458,7 @@ def _rigid_late(sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j:
     begin(sketch, jobs, j)
 
 
-@njit(cache=True)
+@kernel
 def load(sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, j: int) -> int:
     """Start the sketch of job j with the segments of its plan; return the piece after them."""
     begin(sketch, jobs, j)
@@ -470,9 +467,7 @@ def load(sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Mo
         if end < plans.start[i]:
             sketch.state[MODE] = -1
         end = plans.end[i]
-        if extend(
-            sketch, timeline.snap, jobs, modes, j, plans.mode[i], plans.start[i], end, math.inf
-        ):
+        if extend(sketch, timeline, jobs, modes, j, plans.mode[i], plans.start[i], end, math.inf):
             break
     if plans.segments[j] == 0:
         return jobs.first_piece[j]

@@ -28,7 +28,7 @@ from edgeflow_opt.solvers.greedy.share import (
     share,
     unbroken,
 )
-from edgeflow_opt.solvers.greedy.tables import Jobs, Modes, Plans, Rules, Sketch, Timeline
+from edgeflow_opt.solvers.greedy.tables import Jobs, Modes, Plans, Rules, Sketch, Timeline, kernel
 from edgeflow_opt.solvers.greedy.timeline import commit, drop, free_now, hold, now_mode
 
 # Codes of the options, see CHOICES.
@@ -36,7 +36,7 @@ LATE_FIRST, LATE_LAST, LATE_NOTHING = 0, 1, 2
 BY_MAX_GPUS, BY_FREE_GPUS, BY_PLAN = 0, 1, 2
 
 
-@njit(cache=True)
+@kernel
 def demand(jobs: Jobs, modes: Modes, timeline: Timeline, j: int) -> float:
     """Return the GPU-seconds of job j at its least cloud level that would meet the deadline alone.
 
@@ -95,7 +95,7 @@ def minimum_shares(
         if plans.segments[j] > 0 and not jobs.malleable[j]:
             misses += 1
             continue
-        met = plan_met(sketch, timeline, jobs, modes, j, piece, rules.slack_s)
+        met = plan_met(sketch, timeline, jobs, modes, j, piece, rules)
         if not met:
             misses += 1
             if rules.late == LATE_LAST:
@@ -114,14 +114,14 @@ def minimum_shares(
     return misses
 
 
-@njit(cache=True)
+@kernel
 def edge_mode(jobs: Jobs, j: int, site: int) -> int:
     """Return the mode of job j on an edge site, -1 = none."""
     at = jobs.level_start[j, site]
     return jobs.level_mode[at] if at < jobs.level_start[j, site + 1] else -1
 
 
-@njit(cache=True)
+@kernel
 def edge_run(
     sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j: int, mode: int
 ) -> bool:
@@ -137,7 +137,7 @@ def edge_run(
     return sketch.number[COMPLETION] <= jobs.deadline[j]
 
 
-@njit(cache=True)
+@kernel
 def stays_on_edge(timeline: Timeline, jobs: Jobs, modes: Modes, j: int) -> bool:
     """Whether job j runs on an edge site, that has a server left."""
     mode = jobs.run_mode[j]
@@ -208,7 +208,7 @@ def offload(
     return chosen[:count], with_mode[:count]
 
 
-@njit(cache=True)
+@kernel
 def _may_move(jobs: Jobs, j: int) -> bool:
     """Whether job j may begin a run on another site: a moldable job that runs may not."""
     return jobs.malleable[j] or jobs.run_mode[j] < 0
@@ -258,7 +258,7 @@ def _hopeless_first(
     return late[np.argsort(priority[:count], kind="mergesort")]
 
 
-@njit(cache=True)
+@kernel
 def _next_level(
     timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, j: int, held: int
 ) -> int:
@@ -284,7 +284,7 @@ def _next_level(
     return -1
 
 
-@njit(cache=True)
+@kernel
 def more_now(
     sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, rules: Rules, j: int
 ) -> tuple[int, float]:
@@ -304,11 +304,11 @@ def more_now(
     hold(timeline, modes, plans, j, 1)
     begin(sketch, jobs, j)
     start, end = timeline.times[0], timeline.times[1]
-    if not extend(sketch, timeline.snap, jobs, modes, j, mode, start, end, math.inf):
+    if not extend(sketch, timeline, jobs, modes, j, mode, start, end, math.inf):
         done = rules.slack_s > 0.0 and share(
-            sketch, timeline, jobs, modes, j, site, 1, deadline - rules.slack_s
+            sketch, timeline, jobs, modes, j, site, 1, deadline - rules.slack_s, rules.two_level
         )
-        done = done or share(sketch, timeline, jobs, modes, j, site, 1, deadline)
+        done = done or share(sketch, timeline, jobs, modes, j, site, 1, deadline, rules.two_level)
         if not done and not plans.met[j]:
             most(sketch, timeline, jobs, modes, j, site, 1, math.inf)
     hold(timeline, modes, plans, j, -1)
@@ -365,7 +365,7 @@ def scale(
             heapq.heappush(queue, (group, -score, j))
 
 
-@njit(cache=True)
+@kernel
 def _best_left_over(
     sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, j: int, limit: float
 ) -> bool:
@@ -375,11 +375,14 @@ def _best_left_over(
     """
     sites = timeline.free.shape[0]
     best, best_left, best_end = -1, math.inf, math.inf
+    drawn = -1
     # One more turn than there are sites draws the best one again.
     for turn in range(sites + 1):
         site = turn if turn < sites else best
         if site < 0:
             return False
+        if turn == sites and drawn == best:
+            break
         piece = load(sketch, timeline, plans, jobs, modes, j)
         before = sketch.number[LEFT]
         if not jobs.malleable[j]:
@@ -389,6 +392,7 @@ def _best_left_over(
             most(sketch, timeline, jobs, modes, j, site, piece, limit)
         else:
             _edge_left_over(sketch, timeline, jobs, modes, j, site, piece, limit)
+        drawn = site
         left, end = sketch.number[LEFT], sketch.number[COMPLETION]
         better = left < best_left or (left == best_left and end < best_end)
         if turn < sites and left < before and better:
@@ -398,7 +402,7 @@ def _best_left_over(
     return True
 
 
-@njit(cache=True)
+@kernel
 def _edge_left_over(
     sketch: Sketch,
     timeline: Timeline,

@@ -7,13 +7,13 @@ import math
 import numpy as np
 from numba import njit
 
-from edgeflow_opt.solvers.greedy.tables import Modes, Plans, Sketch, Timeline
+from edgeflow_opt.solvers.greedy.tables import Modes, Plans, Sketch, Timeline, kernel
 
 #: Points in time closer than this, relative to their magnitude (at least 1 s), are one.
 TIME_TOLERANCE = 1e-10
 
 
-@njit(cache=True)
+@kernel
 def locate(timeline: Timeline, time: float) -> int:
     """Return the last piece that begins at or before `time`; `size` at or after the end."""
     size = timeline.size[0]
@@ -29,7 +29,7 @@ def locate(timeline: Timeline, time: float) -> int:
     return low
 
 
-@njit(cache=True)
+@kernel
 def cut(timeline: Timeline, time: float) -> int:
     """Return the piece that begins at `time`, splitting one if need be (never with `snap`)."""
     at = locate(timeline, time)
@@ -54,14 +54,14 @@ def cut(timeline: Timeline, time: float) -> int:
     return at + 1
 
 
-@njit(cache=True)
+@kernel
 def change(timeline: Timeline, site: int, start: float, end: float, units: int) -> None:
     """Add `units` to what is free on `site` from `start` to `end`, which are breakpoints."""
     for s in range(locate(timeline, start), locate(timeline, end)):
         timeline.free[site, s] += units
 
 
-@njit(cache=True)
+@kernel
 def commit(
     timeline: Timeline, modes: Modes, plans: Plans, sketch: Sketch, j: int, by: float
 ) -> None:
@@ -92,7 +92,7 @@ def commit(
     plans.met[j] = sketch.number[0] <= by + TIME_TOLERANCE * max(1.0, abs(by))
 
 
-@njit(cache=True)
+@kernel
 def hold(timeline: Timeline, modes: Modes, plans: Plans, j: int, sign: int) -> None:
     """Give back (sign 1) or take again (sign -1) the units of the plan of job j."""
     for i in range(plans.first[j], plans.first[j] + plans.segments[j]):
@@ -100,7 +100,7 @@ def hold(timeline: Timeline, modes: Modes, plans: Plans, j: int, sign: int) -> N
         change(timeline, modes.site[mode], plans.start[i], plans.end[i], sign * modes.units[mode])
 
 
-@njit(cache=True)
+@kernel
 def drop(timeline: Timeline, modes: Modes, plans: Plans, j: int) -> None:
     """Give back the units of job j and forget its plan."""
     hold(timeline, modes, plans, j, 1)
@@ -110,7 +110,7 @@ def drop(timeline: Timeline, modes: Modes, plans: Plans, j: int) -> None:
     plans.gpu_s[j] = 0.0
 
 
-@njit(cache=True)
+@kernel
 def now_mode(timeline: Timeline, plans: Plans, j: int) -> int:
     """Return the mode that job j holds in the first piece, -1 = none."""
     first = plans.first[j]
@@ -119,7 +119,7 @@ def now_mode(timeline: Timeline, plans: Plans, j: int) -> int:
     return -1
 
 
-@njit(cache=True)
+@kernel
 def free_now(timeline: Timeline, cloud: bool) -> int:
     """Return the units free in the first piece on all cloud sites, or on all edge sites."""
     total = 0
