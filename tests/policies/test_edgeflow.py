@@ -1,0 +1,119 @@
+"""The online policies edgeflow and edgeflow-select on states small enough to be computed by hand."""
+
+import dataclasses
+
+import pytest
+
+from edgeflow_opt.errors import UsageError
+from edgeflow_opt.policies.base import ClusterState, JobState
+from edgeflow_opt.policies.registry import make_policy
+from edgeflow_opt.problem import Site
+from edgeflow_opt.solvers.greedy import GreedyOptions
+from tests.solvers.greedy.helpers import job
+
+CURVE = (("c", 1, 1.0), ("c", 2, 1.8), ("c", 4, 3.0))
+
+
+def state(*jobs: JobState, now: float = 0.0, arrived: str = "", **units: int) -> ClusterState:
+    """Return a cluster state; sites whose name begins with e are edge sites."""
+    sites = tuple(
+        Site(name=n, kind="edge" if n[0] == "e" else "cloud", capacity=((0.0, u),))
+        for n, u in units.items()
+    )
+    return ClusterState(now=now, jobs=jobs, sites=sites, arrived=frozenset(arrived.split()))
+
+
+def fresh(*args: object, **fields: object) -> JobState:
+    """Return the state of a job that never ran."""
+    made = job(*args, **fields)
+    return JobState(job=made, required_left=made.required)
+
+
+def held(policy_name: str, where: ClusterState, **options: object) -> dict[str, str]:
+    """Return what each job holds, as site and GPUs."""
+    decision = make_policy(policy_name, **options).decide(where)
+    return {name: f"{mode.site}{mode.gpus}" for name, mode in decision.allocation.items()}
+
+
+def test_job_holds_its_least_share():
+    """Work 50 by 40 s needs two GPUs."""
+    where = state(fresh("a", 40, 50, *CURVE), c=4)
+    assert held("edgeflow", where, elastic=False) == {"a": "c2"}
+
+
+def test_left_over_gpus_are_handed_on():
+    """The other two GPUs are free, and the job can use them."""
+    assert held("edgeflow", state(fresh("a", 40, 50, *CURVE), c=4)) == {"a": "c4"}
+
+
+def test_deadlines_are_absolute():
+    """At time 20 the same work needs four GPUs."""
+    where = state(fresh("a", 40, 50, *CURVE), c=4, now=20.0)
+    assert held("edgeflow", where, elastic=False) == {"a": "c4"}
+
+
+def test_hopeless_job_blocks_the_published_rule_and_not_the_selecting_one():
+    """As published the late job takes all GPUs; with selection it gets none."""
+    where = state(fresh("h", 10, 100, *CURVE), fresh("g", 40, 50, *CURVE), c=4)
+    assert held("edgeflow", where) == {"h": "c4"}
+    assert held("edgeflow-select", where) == {"g": "c4"}
+
+
+def test_edge_job_stays_while_servers_last():
+    """Rule 1 keeps the first of two edge jobs when one server is left."""
+    jobs = []
+    for name in "ab":
+        begun = fresh(name, 40, 20, ("c", 1, 1.0), ("e", 1, 1.0))
+        jobs.append(dataclasses.replace(begun, mode=begun.job.modes[1], last_site="e"))
+    assert held("edgeflow", state(*jobs, c=1, e=1)) == {"a": "e1", "b": "c1"}
+
+
+def test_known_fall_of_capacity_is_planned_for():
+    """With GPUs that go at 20 s the job must hold more of them before."""
+    site = Site(name="c", kind="cloud", capacity=((0.0, 4), (20.0, 0)))
+    where = ClusterState(now=0.0, jobs=[fresh("a", 40, 50, *CURVE)], sites=[site])
+    assert held("edgeflow", where, elastic=False) == {"a": "c4"}
+
+
+def test_admission_refuses_arrivals_only():
+    """The old late job stays; the new one that cannot be met is refused."""
+    where = state(fresh("old", 1, 9, *CURVE), fresh("new", 5, 99, *CURVE), c=4, arrived="new")
+    assert make_policy("edgeflow", admission="per_job").decide(where).refused == {"new"}
+    assert make_policy("edgeflow").decide(where).refused == frozenset()
+
+
+def test_memory_keeps_a_job_off_the_edge():
+    """A job that needs 16 GiB does not go to a server of 8."""
+    where = state(fresh("a", 40, 10, ("c", 1, 1.0), ("e", 1, 1.0), memory_gib=16.0), c=2, e=1)
+    small = tuple(dataclasses.replace(site, memory_gib=8.0) for site in where.sites[1:])
+    assert held("edgeflow", where) == {"a": "e1"}
+    where = dataclasses.replace(where, sites=(where.sites[0], *small))
+    assert held("edgeflow", where) == {"a": "c1"}
+
+
+def test_tables_follow_jobs_that_change_between_events():
+    """One policy object serves later events, with other jobs and other modes of the same job."""
+    policy = make_policy("edgeflow", elastic=False)
+    first = policy.decide(state(fresh("a", 40, 50, *CURVE), c=4))
+    second = policy.decide(state(fresh("a", 40, 50, ("c", 3, 3.0)), fresh("b", 9, 9, *CURVE), c=4))
+    assert first.allocation["a"].gpus == 2
+    assert {name: mode.gpus for name, mode in second.allocation.items()} == {"a": 3, "b": 1}
+
+
+def test_without_jobs_nothing_is_held():
+    """An empty cluster gives an empty decision."""
+    assert held("edgeflow-select", state(c=4)) == {}
+
+
+def test_options_are_those_of_the_solver():
+    """The registry lists the fields of GreedyOptions, and refuses other names and bad values."""
+    import inspect
+
+    from edgeflow_opt.policies.edgeflow import EdgeFlowPolicy
+
+    names = [field.name for field in dataclasses.fields(GreedyOptions)]
+    assert list(inspect.signature(EdgeFlowPolicy).parameters) == names
+    with pytest.raises(UsageError, match="option 'lat' is not one of policy 'edgeflow'"):
+        make_policy("edgeflow", lat="first")
+    with pytest.raises(UsageError, match="option late: must be one of"):
+        make_policy("edgeflow", late="never")
