@@ -47,7 +47,8 @@ def dual_bound(
     control
         Ends the search early, never before the first evaluation; None = no limit.
     exact_iterations
-        Evaluations of the stronger dual with integer plans that follow; 0 = none.
+        Evaluations of the stronger dual with integer plans that follow; 0 = none. The first
+        brings most; after 42 nothing more comes.
     workers
         Threads, at least 1; the result does not depend on it.
 
@@ -58,16 +59,17 @@ def dual_bound(
     """
     data = pricing_data(arrays)
     dual = HullDual(data, workers)
-    result = minimise(dual, checked_prices(data, prices), iterations, control)
-    if exact_iterations <= 0 or result.bound < 0.0:
-        return result
 
     def stopped() -> bool:
         return control is not None and control.stopped
 
+    result = minimise(dual, checked_prices(data, prices), iterations, stopped)
+    if exact_iterations <= 0 or result.bound < 0.0:
+        return result
+
     exact = ExactDual(dual, result, stopped)
     for _ in range(exact_iterations):
-        if stopped():
+        if stopped() or exact.finished:
             break
         exact.step()
     return exact.best

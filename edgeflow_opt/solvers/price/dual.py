@@ -27,11 +27,9 @@ import numpy as np
 
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.solvers.price.hull_kernels import certified_costs, price_jobs
-from edgeflow_opt.solvers.price.pricing_data import pricing_data
 
 if TYPE_CHECKING:
-    from edgeflow_opt.problem.arrays import FloatArray, ProblemArrays
-    from edgeflow_opt.solvers.control import SolveControl
+    from edgeflow_opt.problem.arrays import FloatArray
     from edgeflow_opt.solvers.price.pricing_data import PricingData
 
 #: Evaluations of a cold start; after them the bound is within about 0.01 % of the best.
@@ -220,7 +218,7 @@ def minimise(
     dual: HullDual,
     prices: FloatArray | None,
     iterations: int,
-    control: SolveControl | None = None,
+    stopped: Callable[[], bool] | None = None,
 ) -> DualResult:
     """Minimise the hull dual from `prices` (None = cold start) and certify the best prices.
 
@@ -228,8 +226,8 @@ def minimise(
     ----------
     iterations
         Evaluations, at least 1.
-    control
-        Ends the search early, never before the first evaluation.
+    stopped
+        Ends the search early once true, never before the first evaluation.
     """
     data = dual.data
     cold = prices is None
@@ -248,7 +246,7 @@ def minimise(
         if value < best_value:
             best_value, best_prices = value, stepper.prices
             best_multiplier = dual.multiplier.copy()
-        if control is not None and control.stopped:
+        if stopped is not None and stopped():
             break
         stepper.advance(gradient)
     bound, costs = dual.certify(best_prices, best_multiplier)
@@ -280,15 +278,3 @@ def checked_prices(data: PricingData, prices: FloatArray | None) -> FloatArray |
     if not (np.isfinite(found).all() and (found >= 0).all()):
         raise UsageError("prices: must be finite and at least 0; leave them out for a cold start")
     return found
-
-
-def hull_bound(
-    arrays: ProblemArrays,
-    prices: FloatArray | None = None,
-    iterations: int = COLD_ITERATIONS,
-    control: SolveControl | None = None,
-    workers: int = 1,
-) -> DualResult:
-    """Return the bound of the hull dual alone; see :func:`minimise`."""
-    data = pricing_data(arrays)
-    return minimise(HullDual(data, workers), checked_prices(data, prices), iterations, control)

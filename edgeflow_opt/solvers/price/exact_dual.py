@@ -24,9 +24,15 @@ from edgeflow_opt.solvers.price.exact_kernels import price_jobs_exactly
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from edgeflow_opt.problem.arrays import FloatArray
+
 
 #: Bins of work per job in the exact pricing.
 BINS = 3200
+#: Evaluations that move the prices; by the decay of the steps there is little to come after them.
+MOVES = 40
+#: Factors on the bins of the evaluations that follow.
+_REFINEMENTS = (4, 16)
 _DECAY = 0.955
 
 
@@ -56,13 +62,33 @@ class ExactDual:
         self.best = start
         """The best prices so far, with their bound and job costs."""
         self.evaluations = 0
+        self._before = start.evaluations
 
-    def step(self) -> float:
-        """Evaluate the dual once, move the prices, and return the bound found (not the best)."""
+    def step(self) -> None:
+        """Take the next step: an evaluation and a move, or, at last, an evaluation with more bins.
+
+        The first :data:`MOVES` evaluations move the prices; those after them stay at the best
+        prices and refine the rounding of work.
+        """
+        self.evaluations += 1
+        if self.evaluations <= MOVES:
+            gradient = self._evaluate(self._stepper.prices, self._bins)
+            if gradient is not None:
+                self._stepper.advance(gradient)
+        elif not self.finished:
+            refinement = _REFINEMENTS[self.evaluations - MOVES - 1]
+            self._evaluate(self.best.prices, self._bins * refinement)
+
+    @property
+    def finished(self) -> bool:
+        """Whether further steps would bring nothing."""
+        return self.evaluations >= MOVES + len(_REFINEMENTS)
+
+    def _evaluate(self, prices: FloatArray, bins: int) -> FloatArray | None:
+        """Evaluate the dual and keep the bound; return the subgradient, None if stopped early."""
         dual, data = self._dual, self._dual.data
-        prices = self._stepper.prices
         dual.evaluate(prices)
-        proven, hull = dual.certify_costs(prices, dual.multiplier)
+        proven, magnitude = dual.certify_costs(prices, dual.multiplier)
         cost = dual.cost.copy()
         usage = np.zeros((len(dual.blocks), *prices.shape))
         reached = np.zeros(len(dual.blocks), dtype=np.bool_)
@@ -72,29 +98,24 @@ class ExactDual:
                 return
             price_jobs_exactly(
                 data, prices, begin, stop, dual.multiplier, dual.cost, dual.whole_cost,
-                self._bins, cost, usage[number],
+                bins, cost, usage[number],
             )  # fmt: skip
             reached[number] = True
 
         run_blocks(dual.blocks, work, dual.workers)
         for number, (begin, stop) in enumerate(dual.blocks):
             if reached[number]:
-                # What the hull code priced is replaced by what is proven of it.
-                exact = cost[begin:stop]
-                raised = exact > dual.cost[begin:stop]
-                proven[begin:stop] = np.where(
-                    raised, np.maximum(exact, proven[begin:stop]), proven[begin:stop]
-                )
-        bound = lagrangian_bound(data, prices, proven, hull)
-        self.evaluations += 1
+                # What the hull code priced counts by what is proven of it, the rest as it is.
+                exact, hull = cost[begin:stop], dual.cost[begin:stop]
+                better = np.maximum(exact, proven[begin:stop])
+                proven[begin:stop] = np.where(exact > hull, better, proven[begin:stop])
+        bound = lagrangian_bound(data, prices, proven, magnitude)
         if bound < self.best.bound:
             self.best = DualResult(
                 prices=prices,
                 bound=bound,
                 job_costs=proven,
                 multipliers=dual.multiplier.copy(),
-                evaluations=self.best.evaluations + self.evaluations,
+                evaluations=self._before + self.evaluations,
             )
-        if reached.all():
-            self._stepper.advance(data.capacity - usage.sum(axis=0))
-        return bound
+        return data.capacity - usage.sum(axis=0) if reached.all() else None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Bins of work per job when a plan is looked for.
 INSERTION_BINS = 320
-_NOISE = 0.005
+_NOISE = 0.02
 _TEMPERATURE = 0.001
 #: Share of the mean price that is added to all prices, so that units without a price are not wasted.
 _LEAST_PRICE = 0.02

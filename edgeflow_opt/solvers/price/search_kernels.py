@@ -16,7 +16,7 @@ from edgeflow_opt.solvers.price.row_kernels import row_cost
 
 #: Most jobs taken out and put in by one move.
 _MOST_REMOVED = 10
-_MOST_ADDED = 6
+_MOST_ADDED = 3
 
 
 @njit(cache=True, nogil=True)
@@ -157,7 +157,8 @@ def ruin_and_recreate(
                 added += 1
         lead = queue[0]
         span = data.end[lead] - data.first[lead]
-        width = 1 + int(random_unit(random) * span)
+        # Narrow windows more often than wide ones: what is set free lies close together.
+        width = 1 + int(random_unit(random) ** 3 * span)
         low = data.first[lead] + int(random_unit(random) * (span - width + 1))
         high = low + width
         # Who goes out: met jobs that hold something in the window.

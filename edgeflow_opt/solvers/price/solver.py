@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
 
-#: Evaluations of the exact dual at most; the steps have shrunk to nothing by then.
+#: Evaluations of the exact dual at most; it is finished before.
 EXACT_ITERATIONS = 100
 #: Moves of a deterministic solve: this many per job, and at least so many.
 _MOVES_PER_JOB, _LEAST_MOVES = 40, 4000
+#: Share of the time limit that the hull dual may take.
+_HULL_SHARE = 0.15
 #: Wall seconds of one chunk of moves between two looks at the clock.
 _CHUNK_S = 0.03
 
@@ -80,6 +82,7 @@ class _Solve:
         self.fallback: IntArray | None = None
         self.hit: Limit | None = None
         self.infeasible = False
+        self._next_report_s = 0.0
         # Turning the plan into a checked schedule takes time of its own, in plain Python.
         left = control.left_s
         self._reserve_s = min(0.2 * left, 0.02 + 2e-5 * arrays.num_jobs) if left < 1e9 else 0.0
@@ -88,7 +91,8 @@ class _Solve:
         options = self.options
         iterations = int(options.params.get("iterations", COLD_ITERATIONS))
         dual = HullDual(self.data, self.workers)
-        found = minimise(dual, None, iterations, self.control)
+        found = minimise(dual, None, iterations, self._past_hull_time)
+        hull_evaluations = found.evaluations
         self.statistics["hull_bound"] = found.bound
         self.statistics["hull_s"] = self.control.elapsed_s
         self._prove(found)
@@ -103,9 +107,14 @@ class _Solve:
             found = self._improve(dual, found, search)
         except KeyboardInterrupt:
             self.control.cancel()
-        self.statistics["hull_evaluations"] = iterations
+        self.statistics["hull_evaluations"] = hull_evaluations
         self.statistics["bound"] = found.bound
         return self._draft(search)
+
+    def _past_hull_time(self) -> bool:
+        """Whether the hull dual has had its share of the time: later steps bring little."""
+        left, spent = self.control.left_s, self.control.elapsed_s
+        return self._stopped() or spent > _HULL_SHARE * (spent + left)
 
     def _stopped(self) -> bool:
         """Whether to come to an end, the time for the checks kept back."""
@@ -136,10 +145,14 @@ class _Solve:
         if not self._complete(search):
             return
         value = self._value_of(search)
-        if self.control.value is not None and value <= self.control.value + 1e-9:
+        begin = self.control.elapsed_s
+        known = self.control.value
+        if begin < self._next_report_s or (known is not None and value <= known + 1e-9):
             return
         met = walk(self.arrays, search.filled_plan(self.arrays, left_over=False)).met
         self.control.report("price", value=float(self.arrays.weight[met].sum()))
+        # Confirming takes at most a twentieth of the time.
+        self._next_report_s = begin + 20.0 * (self.control.elapsed_s - begin)
 
     def _optimal(self, search: PriceSearch) -> bool:
         return self._complete(search) and self._value_of(search) >= self.bound - 1e-6
@@ -180,21 +193,25 @@ class _Solve:
 
     def _improve(self, dual: HullDual, found: DualResult, search: PriceSearch) -> DualResult:
         """Sharpen the bound and improve the plan until they meet, or time is up."""
-        dual.workers = 1
         exact = ExactDual(dual, found, self._stopped)
         evaluations = int(self.options.params.get("exact_iterations", EXACT_ITERATIONS))
         moves = self.options.params.get("moves")
         if moves is None and self.options.deterministic:
             moves = max(_LEAST_MOVES, _MOVES_PER_JOB * self.arrays.num_jobs)
         left = float("inf") if moves is None else int(moves)
+
+        def more() -> bool:
+            return not exact.finished and exact.evaluations < evaluations and not self._stopped()
+
         if self.workers >= 2:
             done = threading.Event()
 
             def sharpen() -> None:
-                while not (done.is_set() or self._stopped()) and exact.evaluations < evaluations:
+                while not done.is_set() and more():
                     exact.step()
                     self._prove(exact.best)
 
+            dual.workers = 1
             thread = threading.Thread(target=sharpen, daemon=True, name="edgeflow-price-bound")
             thread.start()
             try:
@@ -204,12 +221,12 @@ class _Solve:
                 thread.join()
         else:
             # Turns: the first evaluations bring most, later ones get a third of the time.
-            while exact.evaluations < min(evaluations, 3) and not self._stopped():
+            while exact.evaluations < 3 and more():
                 exact.step()
                 self._prove(exact.best)
             search.guide_by(exact.best)
             if self.options.deterministic:
-                while exact.evaluations < evaluations and not self._stopped():
+                while more():
                     exact.step()
                     self._prove(exact.best)
                 self._search(search, left)
@@ -220,11 +237,7 @@ class _Solve:
                     left = self._search(search, left, seconds=0.1)
                     middle = self.control.elapsed_s
                     search_s += middle - begin
-                    while (
-                        exact.evaluations < evaluations
-                        and bound_s < 0.5 * search_s
-                        and not self._stopped()
-                    ):
+                    while bound_s < 0.5 * search_s and more():
                         exact.step()
                         self._prove(exact.best)
                         bound_s += self.control.elapsed_s - middle
