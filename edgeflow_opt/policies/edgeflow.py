@@ -53,7 +53,7 @@ class EdgeFlowPolicy:
 
     def __init__(self, **options: Any) -> None:
         self._options = GreedyOptions(**options)
-        self._rules = rules_of(self._options, self._select_jobs)
+        self._rules = rules_of(self._options, self._select_jobs, carried_out=False)
         self._tables = _JobTables((), self._options.knee_cap)
 
     def decide(self, state: ClusterState) -> Decision:

@@ -1,5 +1,7 @@
 """The EdgeFlow heuristic in three steps, compiled, for epoch problems and online policies."""
 
+from edgeflow_opt.solvers.base import SolveOptions
+from edgeflow_opt.solvers.control import SolveControl
 from edgeflow_opt.solvers.greedy.options import GreedyOptions as GreedyOptions
 from edgeflow_opt.solvers.greedy.solver import GreedySolver
 from edgeflow_opt.solvers.greedy.solver import heuristic_plan as heuristic_plan
@@ -18,6 +20,5 @@ def warm_up() -> None:
 
     job = Job(id="j", deadline=2.0, work=1.0, modes=(Mode(site="cloud", gpus=1, rate=1.0),))
     site = Site(name="cloud", kind="cloud", capacity=((0.0, 1),))
-    arrays = arrays_of(EpochProblem(grid=Grid((0.0, 1.0, 2.0)), sites=(site,), jobs=(job,)))
-    for select_jobs in (False, True):
-        heuristic_plan(arrays, GreedyOptions(), select_jobs)
+    problem = EpochProblem(grid=Grid((0.0, 1.0, 2.0)), sites=(site,), jobs=(job,))
+    SELECT_SOLVER.solve(problem, arrays_of(problem), SolveOptions(), SolveControl(None))

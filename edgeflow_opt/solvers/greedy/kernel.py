@@ -26,11 +26,22 @@ from edgeflow_opt.solvers.greedy.timeline import commit, restore
 ADMIT_ALL, ADMIT_BATCH, ADMIT_EACH = 0, 1, 2
 
 
-def rules_of(options: GreedyOptions, select_jobs: bool) -> Rules:
-    """Return `options` as the kernels read them, with or without job selection."""
+def rules_of(options: GreedyOptions, select_jobs: bool, carried_out: bool) -> Rules:
+    """Return `options` as the kernels read them.
+
+    Parameters
+    ----------
+    options
+        The options.
+    select_jobs
+        Whether jobs are selected under overload.
+    carried_out
+        Whether plans are carried out to their ends, and not only until the next event.
+    """
+    two_level = options.share == "two_level" or (options.share == "auto" and carried_out)
     return Rules(
         select=select_jobs,
-        two_level=options.share == "two_level",
+        two_level=two_level,
         late=options.code("late"),
         admission=options.code("admission"),
         hopeless_by=options.code("hopeless_by"),

@@ -12,7 +12,7 @@ from edgeflow_opt.errors import UsageError
 
 #: Values of the options that are a choice, the default first. Kernels see the position.
 CHOICES: Mapping[str, tuple[str, ...]] = {
-    "share": ("constant", "two_level"),
+    "share": ("auto", "two_level", "constant"),
     "late": ("first", "last", "nothing"),
     "admission": ("none", "elasticflow", "per_job"),
     "hopeless_by": ("max_gpus", "free_gpus", "plan"),
@@ -30,11 +30,12 @@ class GreedyOptions:
     Parameters
     ----------
     share
-        Shape of a minimum share: ``"constant"`` = its level until the job is done; ``"two_level"``
-        = late-heavy, the next lower level (below the least one: nothing) until the latest time from
-        which its level does all the work (ElasticFlow's published code, which re-plans every
-        minute). EdgeFlow re-plans at events only, where a job kept on the lower level until
-        the next event misses its deadline, hence the default.
+        Shape of a minimum share: ``"two_level"`` = late-heavy, the next lower level (below the
+        least one: nothing) until the latest time from which its level does all the work
+        (ElasticFlow's published code, which re-plans every minute); ``"constant"`` = its level
+        until the job is done; ``"auto"`` = two levels in the solvers, whose plans are carried out,
+        constant in the policies, which re-plan at events only: a job kept on the lower level
+        until the next event misses its deadline.
     late
         What step 1 reserves for a job whose deadline cannot be met: ``"first"`` = in its turn of
         the deadline order the most GPUs that are free, until it is done (as published: hopeless
@@ -74,7 +75,7 @@ class GreedyOptions:
         left over at the end, now and later (the paper knows no such jobs; chosen: yes).
     """
 
-    share: str = "constant"
+    share: str = "auto"
     late: str = "first"
     admission: str = "none"
     hopeless_by: str = "max_gpus"
@@ -113,7 +114,7 @@ class GreedyOptions:
 
 #: One line per option, for lists of parameters.
 MEANINGS: Mapping[str, str] = {
-    "share": "shape of a minimum share: constant or two_level",
+    "share": "shape of a minimum share: auto, two_level or constant",
     "late": "what step 1 reserves for a job that cannot be met: first, last or nothing",
     "admission": "which new jobs are refused: none, elasticflow or per_job",
     "hopeless_by": "how rule 3 guesses the end of a late job: max_gpus, free_gpus or plan",

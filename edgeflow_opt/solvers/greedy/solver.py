@@ -74,7 +74,7 @@ def heuristic_plan(
         True,
         jobs,
         modes,
-        rules_of(options, select_jobs),
+        rules_of(options, select_jobs, carried_out=True),
     )
     plan = np.full((arrays.num_jobs, arrays.num_slots), -1, dtype=np.int64)
     _paint(plan, planned.plans, arrays.boundaries)
@@ -134,7 +134,8 @@ class GreedySolver:
         """Return the plan; ``no_solution`` where it misses a deadline that must be met."""
         greedy_options = options_from(options.params)
         begun = time.perf_counter()
-        best: tuple[IntArray, ObjectiveValue] | None = None
+        best: IntArray | None = None
+        best_value: ObjectiveValue | None = None
         variants = (True, False) if self._select_jobs else (False,)
         for select_jobs in variants:
             if best is not None and control.stopped:
@@ -144,10 +145,13 @@ class GreedySolver:
             if np.any(arrays.must_meet & ~walked.met):
                 continue
             _trim(plan, walked.last_slot)
+            if len(variants) == 1:
+                best = plan
+                continue
             value = value_of(arrays, plan, walked, problem.objective)
-            if best is None or value.better_than(best[1]):
-                best = plan, value
+            if best_value is None or value.better_than(best_value):
+                best, best_value = plan, value
         statistics = {"solve_s": time.perf_counter() - begun}
         if best is None:
             return Draft(status=SolveStatus.NO_SOLUTION, limit=control.limit, statistics=statistics)
-        return Draft(status=SolveStatus.FEASIBLE, plan=best[0], statistics=statistics)
+        return Draft(status=SolveStatus.FEASIBLE, plan=best, statistics=statistics)

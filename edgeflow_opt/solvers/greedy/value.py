@@ -6,13 +6,15 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import njit
 
 from edgeflow_opt.problem import ObjectiveValue
+from edgeflow_opt.problem.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.plans import PlanWalk
     from edgeflow_opt.problem import Objective
-    from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
+    from edgeflow_opt.problem.arrays import ProblemArrays
 
 
 def value_of(
@@ -35,14 +37,24 @@ def value_of(
     late = arrays.has_deadline & ~met
     by_deadline = np.minimum(1.0, walked.credit_by_deadline / arrays.work)
     by_horizon = np.minimum(1.0, walked.credit_by_horizon / arrays.work)
-    cost_per_s = np.append(arrays.mode_cost, 0.0)  # the last one is that of being idle
     value = ObjectiveValue(
         met_weight=float(weight[met].sum()),
         progress=float((weight * by_deadline)[late].sum()),
         leftover=float((weight * by_horizon)[~met].sum()),
-        cost=float((cost_per_s[plan] @ arrays.lengths).sum()),
+        cost=_cost(plan, arrays.lengths, arrays.mode_cost),
         reconfigurations=int(walked.reconfigurations.sum()),
     )
     if objective.weights is None:
         return value
     return dataclasses.replace(value, weighted=value.weighted_sum(objective.weights))
+
+
+@njit(cache=True)
+def _cost(plan: IntArray, lengths: FloatArray, mode_cost: FloatArray) -> float:
+    """Return the cost of all that `plan` holds."""
+    total = 0.0
+    for j in range(plan.shape[0]):
+        for s in range(plan.shape[1]):
+            if plan[j, s] >= 0:
+                total += mode_cost[plan[j, s]] * lengths[s]
+    return total

@@ -6,7 +6,7 @@ from tests.solvers.greedy.helpers import job, planned, problem
 
 #: Rates of 1, 1.8 and 3 iterations/s on 1, 2 and 4 GPUs.
 CURVE = (("c", 1, 1.0), ("c", 2, 1.8), ("c", 4, 3.0))
-BARE = {"elastic": False, "fill": False}
+BARE = {"elastic": False, "fill": False, "share": "constant"}
 
 
 def test_least_level_that_meets_the_deadline_is_held_until_done():
@@ -19,13 +19,13 @@ def test_least_level_that_meets_the_deadline_is_held_until_done():
 def test_two_level_plan_is_late_heavy():
     """Level 2 from slot 1 on does all of 50, one GPU before; done in the last slot: 10 + 18 + 18 + 18."""
     instance = problem([job("a", 40, 50, *CURVE)], c=4)
-    assert planned(instance, share="two_level", **BARE) == {"a": ["c1", "c2", "c2", "c2"]}
+    assert planned(instance, **BARE | {"share": "two_level"}) == {"a": ["c1", "c2", "c2", "c2"]}
 
 
 def test_two_level_plan_of_the_least_level_idles_first():
     """One GPU does 20 in the last two slots, and nothing is below one GPU."""
     instance = problem([job("a", 40, 20, *CURVE)], c=4)
-    assert planned(instance, share="two_level", **BARE) == {"a": ["-", "-", "c1", "c1"]}
+    assert planned(instance, **BARE | {"share": "two_level"}) == {"a": ["-", "-", "c1", "c1"]}
 
 
 def test_share_is_cut_where_less_is_free():
@@ -77,7 +77,7 @@ def test_rule_1_keeps_the_first_jobs_when_servers_go():
         job(name, 40, 20, ("c", 1, 1.0), ("e", 1, 1.0), running=Running(site="e", gpus=1))
         for name in "ab"
     ]
-    assert planned(problem(both, c=1, e=1), elastic=False) == {
+    assert planned(problem(both, c=1, e=1), elastic=False, share="constant") == {
         "a": ["e1", "e1", "-", "-"],
         "b": ["c1", "c1", "-", "-"],
     }
@@ -87,11 +87,11 @@ def test_rule_2_moves_the_first_job_that_the_edge_finishes_if_gpus_are_free():
     """Job a cannot finish on the edge, b can; with the cloud full nobody moves."""
     a = job("a", 40, 40, ("c", 1, 1.0), ("e", 1, 0.5))
     b = job("b", 40, 20, ("c", 1, 1.0), ("e", 1, 0.5))
-    assert planned(problem([a, b], c=3, e=1), elastic=False) == {
+    assert planned(problem([a, b], c=3, e=1), elastic=False, share="constant") == {
         "a": ["c1"] * 4,
         "b": ["e1"] * 4,
     }
-    assert planned(problem([a, b], c=2, e=1), elastic=False) == {
+    assert planned(problem([a, b], c=2, e=1), elastic=False, share="constant") == {
         "a": ["c1"] * 4,
         "b": ["c1", "c1", "-", "-"],
     }
@@ -104,14 +104,19 @@ def test_rule_3_moves_the_most_hopeless_job_first():
     instance = problem([a, b], c=1, e=1)
     assert planned(instance)["b"] == ["e1"] * 4
     assert planned(instance)["a"] == ["c1", "c1", "c1", "-"]
-    assert planned(instance, rule_3=False, fill=False)["b"] == ["-", "-", "-", "c1"]
+    assert planned(instance, rule_3=False, fill=False, share="constant")["b"] == [
+        "-",
+        "-",
+        "-",
+        "c1",
+    ]
 
 
 def test_elastic_scaling_prefers_the_job_that_saves_most_gpu_time_per_gpu():
     """One GPU is left; the job of linear speedup saves more with it than the one of poor speedup."""
     poor = job("p", 40, 40, ("c", 1, 1.0), ("c", 2, 1.1))
     good = job("g", 40, 40, ("c", 1, 1.0), ("c", 2, 2.0))
-    plan = planned(problem([poor, good], c=3), fill=False)
+    plan = planned(problem([poor, good], c=3), fill=False, share="constant")
     assert plan["g"][0] == "c2"
     assert plan["p"][0] == "c1"
 
@@ -162,7 +167,10 @@ def test_first_cloud_that_fits_and_first_edge_that_finishes():
     """The second job finds the first cloud full; a slow edge site is passed over."""
     rates = (("c", 1, 1.0), ("d", 1, 1.0))
     jobs = [job(name, 40, 40, *rates) for name in "ab"]
-    assert planned(problem(jobs, c=1, d=1), elastic=False) == {"a": ["c1"] * 4, "b": ["d1"] * 4}
+    assert planned(problem(jobs, c=1, d=1), elastic=False, share="constant") == {
+        "a": ["c1"] * 4,
+        "b": ["d1"] * 4,
+    }
     slow_and_fast = (("c", 1, 1.0), ("e1", 1, 0.1), ("e2", 1, 1.0))
     moved = problem([job("a", 40, 40, *slow_and_fast)], c=2, e1=1, e2=1)
     assert planned(moved)["a"] == ["e21"] * 4
