@@ -52,10 +52,16 @@ class AutoSolver:
         """See :meth:`edgeflow_opt.solvers.base.Solver.solve`."""
         plain = dataclasses.replace(options, params={})
         work = LevelSolve(problem, arrays, plain, control, HighsEngine())
+        with control.interruptible():
+            self._steps(work)
+        return work.draft()
+
+    def _steps(self, work: LevelSolve) -> None:
+        control = work.control
         work.offer_starts()
-        if problem.objective.mode == "weighted":
+        if work.problem.objective.mode == "weighted":
             work.first_level()
-            return work.draft()
+            return
         small = work.columns <= _SMALL_COLUMNS
         share = _PRICE_SHARE_LARGE
         if small:
@@ -71,7 +77,6 @@ class AutoSolver:
                 work.first_level(share=0.8)
                 work.engine = HighsEngine()
         work.levels_below()
-        return work.draft()
 
 
 SOLVER = AutoSolver()

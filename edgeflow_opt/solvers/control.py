@@ -8,9 +8,11 @@ for it, and the incumbent is kept.
 from __future__ import annotations
 
 import copy
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from edgeflow_opt.problem import Limit
@@ -96,9 +98,9 @@ class SolveControl:
 
     @property
     def _grace_s(self) -> float:
-        return (
-            _LEAST_GRACE_S if self._limit_s is None else max(_LEAST_GRACE_S, 0.05 * self._limit_s)
-        )
+        if self._limit_s is None or math.isinf(self._limit_s):
+            return _LEAST_GRACE_S
+        return max(_LEAST_GRACE_S, 0.05 * self._limit_s)
 
     @property
     def interrupted(self) -> bool:
@@ -153,6 +155,14 @@ class SolveControl:
         """The best plan kept; None = none yet."""
         with self._lock:
             return self._kept[0][1] if self._kept else None
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let Ctrl-C end the block and be noted as :attr:`interrupted`, so that work done is kept."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.cancel()
 
     def run(self, work: Callable[[], T], stop: Callable[[], None]) -> T | None:
         """Run `work` in a daemon thread; when it must end, call `stop` and wait for it.

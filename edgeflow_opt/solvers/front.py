@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib
 import importlib.util
 import logging
@@ -29,6 +30,8 @@ from edgeflow_opt.solvers.base import Draft, SolveOptions, SolveResult, features
 from edgeflow_opt.solvers.control import SolveControl
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from edgeflow_opt.problem import EpochProblem
     from edgeflow_opt.solvers.base import Solver
 
@@ -174,7 +177,10 @@ def checked_options(options: SolveOptions, changes: dict[str, Any]) -> SolveOpti
     names = [field.name for field in dataclasses.fields(SolveOptions)]
     unknown = [name for name in changes if name not in names]
     if unknown:
-        raise UsageError(f"option {unknown[0]!r} is not known; known are {', '.join(names)}")
+        raise UsageError(
+            f"option {unknown[0]!r} is not known; {_suggestion(unknown[0], names)}"
+            f"known are {', '.join(names)}"
+        )
     options = dataclasses.replace(options, **changes)
     limit = options.time_limit_s
     if limit is not None and not (_is_number(limit) and math.isfinite(limit) and limit > 0):
@@ -188,6 +194,11 @@ def checked_options(options: SolveOptions, changes: dict[str, Any]) -> SolveOpti
     if options.seed >= 2**31:
         raise UsageError(f"option seed: must be below 2^31, got {options.seed}")
     return options
+
+
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean '{close[0]}'? " if close else ""
 
 
 def _is_number(value: Any) -> bool:
@@ -215,7 +226,8 @@ def _refuse_what_is_not_supported(
         if name not in capabilities.params:
             known = ", ".join(capabilities.params) or "none"
             raise UsageError(
-                f"parameter {name!r} is not one of solver '{solver.name}'; known are: {known}"
+                f"parameter {name!r} is not one of solver '{solver.name}'; "
+                f"{_suggestion(name, capabilities.params)}known are: {known}"
             )
 
 

@@ -64,11 +64,12 @@ def solve_by_levels(
     also from bound, plan and reduced costs of the price engine.
     """
     work = LevelSolve(problem, arrays, options, control, engine)
-    work.offer_starts()
-    if prices:
-        work.use_prices(_PRICE_SHARE * control.left_s)
-    work.first_level(share=_FIRST_LEVEL_SHARE if options.levels > 1 else 1.0)
-    work.levels_below()
+    with control.interruptible():
+        work.offer_starts()
+        if prices:
+            work.use_prices(_PRICE_SHARE * control.left_s)
+        work.first_level(share=_FIRST_LEVEL_SHARE if options.levels > 1 else 1.0)
+        work.levels_below()
     return work.draft()
 
 
@@ -344,15 +345,21 @@ class LevelSolve:
         hinted: bool = True,
     ) -> EngineAnswer:
         """Ask the engine to maximise `rows`, a variant of the rows of `model`; offer all it finds."""
+        listening = True
 
         def on_incumbent(x: FloatArray) -> None:
-            self.incumbent.offer(model.decode(x), self.engine.name)
+            # An engine that was left to itself may still find something: too late.
+            if listening:
+                self.incumbent.offer(model.decode(x), self.engine.name)
 
         def on_bound(bound: float) -> None:
+            if not listening:
+                return
             known = self.incumbent.level_1
             if not hinted and known is not None:
                 bound = max(bound, known)
-            self.control.report(self.engine.name, bound=self._safe(bound))
+            # Kept at once: an engine that is left to itself cannot tell its bound at the end.
+            self.tighten(self._safe(bound))
 
         if not rows.num_columns:
             return _answer_without_columns(rows)
@@ -367,6 +374,7 @@ class LevelSolve:
             on_incumbent=on_incumbent,
             on_bound=on_bound if rounding == "optimistic" else None,
         )
+        listening = False
         if answer.x is not None:
             self.incumbent.offer(model.decode(answer.x), self.engine.name)
         for key, number in answer.statistics.items():

@@ -28,6 +28,9 @@ MAX_OBJECTIVE_SUM = 2.0**40
 #: Most steps into which a continuous column of range [0, 1] is cut.
 MAX_STEPS = 2.0**20
 
+#: Largest power of two used as a scale: beyond it floating point ends.
+_MAX_EXPONENT = 1000.0
+
 #: Stands for an infinite side of a row.
 INT_INFINITY = 2**62
 
@@ -64,10 +67,10 @@ class IntegerModel:
 
 
 def power_of_two_scale(total: FloatArray, most: float) -> FloatArray:
-    """Return the largest powers of two by which `total` may be multiplied to stay within `most`."""
-    with np.errstate(divide="ignore"):
-        exponent = np.floor(np.log2(most / total))
-    return np.asarray(np.exp2(np.where(np.isfinite(exponent), exponent, 0.0)))
+    """Return the largest powers of two, at most 2^1000, by which `total` stays within `most`."""
+    with np.errstate(divide="ignore", over="ignore"):
+        exponent = np.minimum(np.floor(np.log2(most / total)), _MAX_EXPONENT)
+    return np.asarray(np.exp2(np.where(total > 0.0, exponent, 0.0)))
 
 
 def suffices_alone(model: SparseModel) -> BoolArray:

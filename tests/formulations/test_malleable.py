@@ -100,7 +100,7 @@ def test_a_plan_without_its_dominated_modes_obeys_the_rows_of_paths(
 @settings(max_examples=40, deadline=None)
 @given(problems(max_jobs=4, max_slots=4, must_meet=False))
 def test_the_tight_link_lies_between_the_optimum_and_the_loose_bound(problem: EpochProblem) -> None:
-    """optimum <= LP bound with x <= z <= LP bound with x <= 1 <= weight of the reachable jobs."""
+    """Optimum <= LP bound with x <= z <= LP bound with x <= 1 <= weight of the reachable jobs."""
     arrays = arrays_of(problem)
     tight, loose = build_malleable(arrays), build_malleable(arrays, ("met", "cost"))
     low = maximum(tight.model.with_objective(tight.objectives["met"]), relaxed=True)

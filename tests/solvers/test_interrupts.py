@@ -1,0 +1,132 @@
+"""Ctrl-C and cancellation during real solves: the incumbent is kept, the process unharmed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgeflow_opt.problem import Limit, SolveStatus
+from edgeflow_opt.problem.arrays import arrays_of
+from edgeflow_opt.solvers import SolveControl, SolveOptions, lexicographic, solve
+from edgeflow_opt.solvers.engine import EngineAnswer
+from edgeflow_opt.solvers.lexicographic import LevelSolve
+from tests.solvers.instances import crowded, small
+
+#: Solves a large instance, presses Ctrl-C in the midst of it, and once more afterwards.
+SCRIPT = """
+import _thread, json, signal, sys, threading, time
+from edgeflow_opt.solvers import solve
+from tests.solvers.instances import crowded, small
+
+solver = sys.argv[1]
+options = {"params": {"prices": False}} if solver == "cpsat" else {}
+solve(small(), solver)
+handler = signal.getsignal(signal.SIGINT)
+how = _thread.interrupt_main if sys.argv[2] == "interrupt_main" else (
+    lambda: signal.raise_signal(signal.SIGINT))
+timer = threading.Timer(0.7, how)
+timer.daemon = True
+timer.start()
+result = solve(crowded(), solver, time_limit_s=60.0)
+same = signal.getsignal(signal.SIGINT) is handler
+try:
+    signal.raise_signal(signal.SIGINT)
+    second = False
+except KeyboardInterrupt:
+    second = True
+print(json.dumps({
+    "status": result.status, "limit": result.limit, "value": result.value,
+    "bound": result.bound, "seconds": result.schedule.seconds, "same": same, "second": second,
+}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("solver", "how"),
+    [("cpsat", "interrupt_main"), ("highs", "raise_signal"), ("auto", "raise_signal")],
+)
+def test_ctrl_c_returns_the_incumbent(solver: str, how: str) -> None:
+    """Interrupted in mid-solve: limit interrupted, a plan and a bound; Ctrl-C works as before."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, solver, how], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    found = json.loads(done.stdout)
+    assert found["limit"] == "interrupted"
+    assert found["status"] == "feasible"
+    assert 0 < found["value"] < found["bound"]
+    assert found["seconds"] < 30.0
+    assert found["same"]
+    assert found["second"]
+
+
+@pytest.mark.parametrize("solver", ["cpsat", "highs"])
+def test_ctrl_c_between_native_solves_keeps_the_incumbent(
+    solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted while the model is built in Python: the greedy's plan is returned."""
+
+    def build(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    problem = crowded(num_jobs=12, num_slots=6)
+    monkeypatch.setattr(lexicographic, "build_malleable", build)
+    result = solve(problem, solver)
+    assert result.limit is Limit.INTERRUPTED
+    assert result.status is SolveStatus.FEASIBLE
+    assert result.value is not None
+    assert result.value >= (solve(problem, "greedy").value or 0.0)
+    assert result.bound is not None
+
+
+@pytest.mark.parametrize("solver", ["cpsat", "highs"])
+def test_a_cancelled_solve_returns_the_incumbent(solver: str) -> None:
+    """A caller may end a solve from its progress callback by raising KeyboardInterrupt."""
+    first = threading.Event()
+
+    def on_progress(_: Any) -> None:
+        if not first.is_set():
+            first.set()
+            return
+        raise KeyboardInterrupt
+
+    result = solve(small(), solver, on_progress=on_progress)
+    assert result.limit is Limit.INTERRUPTED
+
+
+class _Runaway:
+    """An engine that never stops: it is left to itself, and speaks up too late."""
+
+    name = "runaway"
+    bound_slack = 0.0
+    columns_per_second = 1e9
+
+    def maximise(self, model: Any, *, on_incumbent: Any, on_bound: Any, **_: Any) -> EngineAnswer:
+        """Tell a bound in time, and remember whom to tell the rest."""
+        self.on_incumbent, self.on_bound, self.columns = on_incumbent, on_bound, model.num_columns
+        on_bound(3.2)
+        return EngineAnswer(statistics={"abandoned": "runaway did not stop in time"})
+
+
+def test_an_engine_left_to_itself_is_heard_no_more() -> None:
+    """Its bound told in time counts; what it finds after the end changes nothing."""
+    problem = small()
+    arrays = arrays_of(problem)
+    control = SolveControl(None)
+    engine = _Runaway()
+    work = LevelSolve(problem, arrays, SolveOptions(levels=1), control, engine)
+    work.first_level()
+    assert work.bound == 3.0
+    engine.on_bound(0.0)
+    engine.on_incumbent(np.ones(engine.columns))
+    assert work.bound == 3.0
+    assert control.bound == 3.0
+    assert work.incumbent.plan is None
+    assert work.draft().status is SolveStatus.NO_SOLUTION
