@@ -23,7 +23,7 @@ _DECISION_S = 0.2
 
 
 def demo(
-    time_limit: Annotated[float, positive("--time-limit", "Seconds a solve.")] = 6.0,
+    time_limit: Annotated[float, positive("--time-limit", "Seconds a solve.")] = 3.0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

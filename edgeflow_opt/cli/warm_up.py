@@ -24,11 +24,13 @@ def warm_up(as_json: AsJson = False) -> None:
 def compile_once(quiet: bool) -> float:
     """Compile the kernels unless they are compiled, and return the seconds that it took."""
     from edgeflow_opt.cli.console import seconds, stdout_kept_pure
-    from edgeflow_opt.solvers import warm_up as compile_kernels
+    from edgeflow_opt.solvers.kernels import compile_in_parallel
+    from edgeflow_opt.solvers.kernels import warm_up as load_kernels
 
     start = time.perf_counter()
     with stdout_kept_pure():
-        compile_kernels()
+        compile_in_parallel()
+        load_kernels()
     elapsed = time.perf_counter() - start
     if not quiet and elapsed > 2.0:
         failures.say(f"Kernels compiled in {seconds(elapsed)} s; this is not done again.")

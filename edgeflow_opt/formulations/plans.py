@@ -145,12 +145,17 @@ def plan_of(problem: EpochProblem, arrays: ProblemArrays, schedule: Schedule) ->
     return plan
 
 
-def warm_up() -> None:
-    """Compile the kernels on plan matrices, or load them from the cache."""
+def warm_up_arrays() -> ProblemArrays:
+    """Return a tiny instance on which kernels are compiled."""
     from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site
     from edgeflow_opt.problem.arrays import arrays_of
 
     job = Job(id="j", deadline=2.0, work=1.0, modes=(Mode(site="cloud", gpus=1, rate=1.0),))
     site = Site(name="cloud", kind="cloud", capacity=((0.0, 1),))
-    arrays = arrays_of(EpochProblem(grid=Grid((0.0, 1.0, 2.0)), sites=(site,), jobs=(job,)))
+    return arrays_of(EpochProblem(grid=Grid((0.0, 1.0, 2.0)), sites=(site,), jobs=(job,)))
+
+
+def warm_up() -> None:
+    """Compile the kernels on plan matrices, or load them from the cache."""
+    arrays = warm_up_arrays()
     walk(arrays, empty_plan(arrays))

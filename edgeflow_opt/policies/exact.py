@@ -13,7 +13,7 @@ import numpy as np
 from edgeflow_opt.errors import InvalidScheduleError, UsageError
 from edgeflow_opt.formulations.plans import allocations_of, empty_plan, plan_of, trim, usage
 from edgeflow_opt.policies.base import Decision
-from edgeflow_opt.policies.leftovers import hand_on_leftovers
+from edgeflow_opt.solvers.leftovers import hand_on_leftovers
 from edgeflow_opt.problem import (
     EpochProblem,
     Grid,
@@ -61,7 +61,7 @@ class ExactPolicy:
     the last deadline; a solver plans it within a time limit, from the plan before. The plan is
     followed at its own slot boundaries, by wake-ups and without solving again, until something
     happens that it did not know of. Units that it leaves over now are handed on
-    (:mod:`edgeflow_opt.policies.leftovers`). Every plan, changed or not, has passed the checker.
+    (:mod:`edgeflow_opt.solvers.leftovers`). Every plan, changed or not, has passed the checker.
     Jobs past their deadline stay in the problem: they can only gain progress there.
 
     Exact for the jobs that are known is not best for those to come. Measured on a public trace

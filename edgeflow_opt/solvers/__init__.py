@@ -10,4 +10,4 @@ from edgeflow_opt.solvers.base import SolveResult as SolveResult
 from edgeflow_opt.solvers.control import SolveControl as SolveControl
 from edgeflow_opt.solvers.front import SOLVERS as SOLVERS
 from edgeflow_opt.solvers.front import solve as solve
-from edgeflow_opt.solvers.front import warm_up as warm_up
+from edgeflow_opt.solvers.kernels import warm_up as warm_up

@@ -9,7 +9,6 @@ import importlib.util
 import logging
 import math
 import sys
-import time
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.registry import Registry
 from edgeflow_opt.solvers.base import Draft, SolveOptions, SolveResult, features_of
 from edgeflow_opt.solvers.control import SolveControl
+from edgeflow_opt.solvers.kernels import LOADING_S, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,16 +36,6 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.base import Solver
 
 logger = logging.getLogger(__name__)
-
-#: Modules with compiled kernels; each has a function ``warm_up()``.
-_KERNELS = (
-    "edgeflow_opt.formulations.plans",
-    "edgeflow_opt.solvers.greedy",
-    "edgeflow_opt.solvers.price",
-)
-
-#: Loading the kernels from the cache takes less than this, compiling them more, seconds.
-_LOADING_S = 3.0
 
 #: The solvers by name. Adding one is one module and one line here.
 SOLVERS = Registry(
@@ -110,7 +100,7 @@ def solve(
         )
     control = SolveControl(options.time_limit_s, options.on_progress)
     loading_s = warm_up()
-    if loading_s > _LOADING_S:
+    if loading_s > LOADING_S:
         # The kernels had to be compiled, once after installation: no caller's limit pays for that.
         control.forgive(loading_s)
     arrays = arrays_of(problem)
@@ -147,23 +137,6 @@ def solve(
         options=options,
         versions=versions(chosen.capabilities.requires),
     )
-
-
-@cache
-def _compiled() -> None:
-    for module in _KERNELS:
-        importlib.import_module(module).warm_up()
-
-
-def warm_up() -> float:
-    """Compile all kernels, or load them from the cache; return the seconds that it took.
-
-    The first call after an installation takes some 20 s or more; the compiled kernels are then
-    cached beside the package (or where NUMBA_CACHE_DIR says). Every solve calls it by itself.
-    """
-    begin = time.perf_counter()
-    _compiled()
-    return time.perf_counter() - begin
 
 
 def checked_options(options: SolveOptions, changes: dict[str, Any]) -> SolveOptions:

@@ -183,3 +183,11 @@ def _hand_on(
         for c in range(count):
             if mode_job[candidates[c]] == j:
                 stretch[c] = -1
+
+
+def warm_up() -> None:
+    """Compile the kernel, or load it from the cache."""
+    from edgeflow_opt.formulations.plans import empty_plan, warm_up_arrays
+
+    arrays = warm_up_arrays()
+    hand_on_leftovers(arrays, empty_plan(arrays))
