@@ -11,8 +11,8 @@ from edgeflow_opt.solvers.price.knapsack_kernels import knapsack
 from edgeflow_opt.solvers.price.lossy_kernels import lossy_knapsack
 from edgeflow_opt.solvers.price.run_kernels import cheapest_run
 
-#: Resolution of the pricing of jobs with losses at most: it costs every mode times every slot.
-MOST_LOSSY_BINS = 800
+#: Jobs with losses get this share of the bins: they cost every mode times every slot.
+_LOSSY_SHARE = 4
 
 
 @njit(cache=True, nogil=True)
@@ -52,7 +52,7 @@ def price_jobs_exactly(
     plan = np.empty(num_slots, np.int64)
     states = data.most_modes + data.capacity.shape[0]
     # Without jobs that lose anything the table is a token one.
-    lossy_bins = min(bins, MOST_LOSSY_BINS)
+    lossy_bins = max(1, bins // _LOSSY_SHARE)
     any_lossy = False
     for j in range(begin, stop):
         any_lossy = any_lossy or (data.lossy[j] and data.malleable[j])

@@ -14,7 +14,7 @@ from edgeflow_opt.solvers.price.row_kernels import credit_of, row_cost
 from edgeflow_opt.solvers.price.run_kernels import cheapest_run
 
 #: Bins of work per job with losses when a plan is looked for.
-LOSSY_BINS = 320
+LOSSY_BINS = 1280
 
 
 class Workspace(NamedTuple):
@@ -35,11 +35,10 @@ class Workspace(NamedTuple):
 
 
 def workspace(data: Any, bins: int) -> Workspace:
-    """Return work arrays for :func:`insert` with `bins` bins of work."""
+    """Return work arrays for :func:`insert` with `bins` bins of work for jobs without losses."""
     size, num_slots = data.most_segments, data.capacity.shape[1]
     num_sites = data.capacity.shape[0]
     states = data.most_modes + num_sites
-    lossy_bins = min(bins, LOSSY_BINS)
     deep = num_slots + 1 if (data.lossy & data.malleable).any() else 1
     return Workspace(
         slots=np.empty((3, size), np.int64),
@@ -51,8 +50,8 @@ def workspace(data: Any, bins: int) -> Workspace:
         gain=np.empty(size),
         cost=np.empty(size),
         steps=np.empty((2, size), np.int32),
-        lossy_table=np.empty((deep, states, 2 * lossy_bins + 1), np.int32),
-        best=np.empty((num_sites, 2 * lossy_bins + 1), np.int32),
+        lossy_table=np.empty((deep, states, 2 * LOSSY_BINS + 1), np.int32),
+        best=np.empty((num_sites, 2 * LOSSY_BINS + 1), np.int32),
         row=np.empty(num_slots, np.int64),
     )
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.price.pricing_data import PricingData
 
 #: Bins of work per job when a plan is looked for.
-INSERTION_BINS = 320
-_NOISE = 0.02
+INSERTION_BINS = 1280
+_NOISE = 0.15
 _TEMPERATURE = 0.001
 #: Share of the mean price that is added to all prices, so that units without a price are not wasted.
 _LEAST_PRICE = 0.02
@@ -55,6 +55,8 @@ class PriceSearch:
         self.plan: IntArray = np.full((n, num_slots), -1, dtype=np.int64)
         self.available: IntArray = data.capacity.copy()
         self.met = np.zeros(n, dtype=np.bool_)
+        self.moves = 0
+        """Moves made so far."""
         self._plan_cost = np.zeros(n)
         # A job that must be met counts more than all others together.
         must = data.priced & data.must_meet
@@ -64,6 +66,8 @@ class PriceSearch:
 
     def guide_by(self, dual: DualResult) -> None:
         """Let `dual` guide the search from now on."""
+        self._dual = dual
+        self._guided_at = self.moves
         data = self.data
         lengths = np.diff(data.boundaries)
         self._prices = np.ascontiguousarray(dual.prices)
@@ -78,6 +82,7 @@ class PriceSearch:
         self._temperature = (
             _TEMPERATURE * float(data.weight[possible].mean()) if any(possible) else 0.0
         )
+        self._price_plan()
 
     @property
     def value(self) -> float:
@@ -103,11 +108,24 @@ class PriceSearch:
         mode = self.plan[job, slot]
         self.available[:] = data.capacity
         np.subtract.at(self.available, (data.site[mode], slot), data.units[mode])
+        self._price_plan()
+
+    def _price_plan(self) -> None:
+        """Value the plan of each job at the dual prices."""
+        data = self.data
+        job, slot = np.nonzero(self.plan >= 0)
+        mode = self.plan[job, slot]
         cost = self._prices[data.site[mode], slot] * data.units[mode]
         self._plan_cost[:] = np.bincount(job, weights=cost, minlength=len(data.weight))
 
+    def follow(self, dual: DualResult) -> None:
+        """Let `dual` guide the search if it is new, and not too soon after the last change."""
+        if dual is not self._dual and self.moves >= 1.5 * self._guided_at:
+            self.guide_by(dual)
+
     def improve(self, moves: int) -> float:
         """Make `moves` moves and return the rise of :attr:`value`."""
+        self.moves += moves
         return float(
             ruin_and_recreate(
                 self.data, self._prices, self._guide, self.worth, self._ratio,

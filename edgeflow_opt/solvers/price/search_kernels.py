@@ -101,7 +101,7 @@ def ruin_and_recreate(
     candidates
         Jobs that can be met at all.
     noise
-        Relative noise on `guide`, drawn anew for each move.
+        Most relative noise on `guide`, drawn anew for each move.
     random
         (1,) uint64, state of the random numbers.
 
@@ -157,8 +157,11 @@ def ruin_and_recreate(
                 added += 1
         lead = queue[0]
         span = data.end[lead] - data.first[lead]
-        # Narrow windows more often than wide ones: what is set free lies close together.
-        width = 1 + int(random_unit(random) ** 3 * span)
+        # Narrow windows set capacity free that lies close together, wide ones give more choice.
+        share = random_unit(random)
+        if random_unit(random) < 0.5:
+            share = share**3
+        width = 1 + int(share * span)
         low = data.first[lead] + int(random_unit(random) * (span - width + 1))
         high = low + width
         # Who goes out: met jobs that hold something in the window.
@@ -192,9 +195,11 @@ def ruin_and_recreate(
         for i in range(total - 1, 0, -1):
             other = int(random_unit(random) * (i + 1))
             queue[i], queue[other] = queue[other], queue[i]
+        # Mostly hardly any noise, now and then a lot: it leads out of dead ends.
+        swing = noise * random_unit(random) ** 3
         for k in range(num_sites):
             for s in range(num_slots):
-                noisy[k, s] = guide[k, s] * (1.0 + noise * (2.0 * random_unit(random) - 1.0))
+                noisy[k, s] = guide[k, s] * (1.0 + swing * (2.0 * random_unit(random) - 1.0))
         ahead = 0.0
         for i in range(total):
             ahead += worth[queue[i]]

@@ -82,6 +82,8 @@ class _Solve:
         self.fallback: IntArray | None = None
         self.hit: Limit | None = None
         self.infeasible = False
+        self._done = False
+        self._fault: BaseException | None = None
         self._next_report_s = 0.0
         # Turning the plan into a checked schedule takes time of its own, in plain Python.
         left = control.left_s
@@ -104,11 +106,12 @@ class _Solve:
         self.statistics["constructed"] = self._value_of(search)
         self._start_elsewhere(search)
         try:
-            found = self._improve(dual, found, search)
+            found, search = self._improve(dual, found, search)
         except KeyboardInterrupt:
             self.control.cancel()
         self.statistics["hull_evaluations"] = hull_evaluations
         self.statistics["bound"] = found.bound
+        self.statistics["moves"] = search.moves
         return self._draft(search)
 
     def _past_hull_time(self) -> bool:
@@ -191,8 +194,14 @@ class _Solve:
             search.construct()
             self._report_value(search)
 
-    def _improve(self, dual: HullDual, found: DualResult, search: PriceSearch) -> DualResult:
-        """Sharpen the bound and improve the plan until they meet, or time is up."""
+    def _improve(
+        self, dual: HullDual, found: DualResult, search: PriceSearch
+    ) -> tuple[DualResult, PriceSearch]:
+        """Sharpen the bound and improve the plan until they meet, or time is up.
+
+        With two workers the bound has a thread of its own; when it is done, that thread searches
+        too, from another seed, and the better plan of the two is returned.
+        """
         exact = ExactDual(dual, found, self._stopped)
         evaluations = int(self.options.params.get("exact_iterations", EXACT_ITERATIONS))
         moves = self.options.params.get("moves")
@@ -203,65 +212,82 @@ class _Solve:
         def more() -> bool:
             return not exact.finished and exact.evaluations < evaluations and not self._stopped()
 
+        def sharpen() -> None:
+            exact.step()
+            self._prove(exact.best)
+
+        searches = [search]
         if self.workers >= 2:
-            done = threading.Event()
-
-            def sharpen() -> None:
-                while not done.is_set() and more():
-                    exact.step()
-                    self._prove(exact.best)
-
             dual.workers = 1
-            thread = threading.Thread(target=sharpen, daemon=True, name="edgeflow-price-bound")
+
+            def beside() -> None:
+                try:
+                    while not self._done and more():
+                        sharpen()
+                    if moves is None and not self._done and not self._stopped():
+                        rival = PriceSearch(self.data, exact.best, self.options.seed + 1)
+                        searches.append(rival)
+                        rival.construct()
+                        self._search(rival, exact, left)
+                except BaseException as fault:
+                    self._fault = fault
+                finally:
+                    self._done = self._done or self._fault is not None
+
+            thread = threading.Thread(target=beside, daemon=True, name="edgeflow-price")
             thread.start()
             try:
-                self._search(search, left)
+                self._search(search, exact, left)
             finally:
-                done.set()
+                self._done = True
                 thread.join()
+            if self._fault is not None:
+                raise self._fault
         else:
-            # Turns: the first evaluations bring most, later ones get a third of the time.
-            while exact.evaluations < 3 and more():
-                exact.step()
-                self._prove(exact.best)
-            search.guide_by(exact.best)
-            if self.options.deterministic:
-                while more():
-                    exact.step()
-                    self._prove(exact.best)
-                self._search(search, left)
-            else:
-                bound_s = search_s = 0.0
-                while not self._optimal(search) and not self._stopped() and left > 0:
-                    begin = self.control.elapsed_s
-                    left = self._search(search, left, seconds=0.1)
+            # The first evaluations bring most, later ones get a third of the time.
+            while more() and (exact.evaluations < 3 or self.options.deterministic):
+                sharpen()
+            bound_s = search_s = 0.0
+            while left > 0 and not self._finished(search):
+                begin = self.control.elapsed_s
+                left = self._search(search, exact, left, 0.1 if more() else float("inf"))
+                middle = self.control.elapsed_s
+                search_s += middle - begin
+                while bound_s < 0.5 * search_s and more():
+                    sharpen()
+                    bound_s += self.control.elapsed_s - middle
                     middle = self.control.elapsed_s
-                    search_s += middle - begin
-                    while bound_s < 0.5 * search_s and more():
-                        exact.step()
-                        self._prove(exact.best)
-                        bound_s += self.control.elapsed_s - middle
-                        middle = self.control.elapsed_s
         self.statistics["exact_evaluations"] = exact.evaluations
-        return exact.best
+        # Of equals the first, which does not depend on timing.
+        best = max(searches, key=lambda s: (self._complete(s), self._value_of(s)))
+        return exact.best, best
 
-    def _search(self, search: PriceSearch, left: float, seconds: float = float("inf")) -> float:
+    def _finished(self, search: PriceSearch) -> bool:
+        """Whether there is nothing left to do for `search`."""
+        return self._done or self._stopped() or self._optimal(search)
+
+    def _search(
+        self, search: PriceSearch, exact: ExactDual, left: float, seconds: float = float("inf")
+    ) -> float:
         """Improve the plan for `left` moves or `seconds`, and return the moves that are left."""
         chunk = 50
         start = self.control.elapsed_s
-        while left > 0 and not self._stopped() and not self._optimal(search):
+        while left > 0 and not self._finished(search):
             begin = self.control.elapsed_s
             if begin - start >= seconds:
                 break
+            search.follow(exact.best)
             count = int(min(chunk, left))
             if search.improve(count) > 0:
                 self._report_value(search)
             left -= count
-            self.statistics["moves"] = self.statistics.get("moves", 0) + count
-            taken = max(1e-6, self.control.elapsed_s - begin)
-            chunk = max(10, min(4 * chunk, int(count * _CHUNK_S / taken)))
+            if not self.options.deterministic:
+                taken = max(1e-6, self.control.elapsed_s - begin)
+                chunk = max(10, min(4 * chunk, int(count * _CHUNK_S / taken)))
         if left <= 0:
             self.hit = Limit.ITERATIONS
+        if self._optimal(search):
+            self._done = True
         return left
 
     def _draft(self, search: PriceSearch) -> Draft:

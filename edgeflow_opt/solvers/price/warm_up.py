@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from edgeflow_opt.formulations.plans import empty_plan, walk
 from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site
 from edgeflow_opt.problem.arrays import arrays_of
 
@@ -11,13 +12,21 @@ def warm_up() -> None:
 
     Takes most of a minute after installation and a fraction of a second later.
     """
-    from edgeflow_opt.solvers.base import SolveOptions
-    from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.price.solver import PriceSolver
+    from edgeflow_opt.solvers.price.dual import HullDual, minimise
+    from edgeflow_opt.solvers.price.exact_dual import ExactDual
+    from edgeflow_opt.solvers.price.pricing_data import pricing_data
+    from edgeflow_opt.solvers.price.search import PriceSearch
 
-    options = SolveOptions(time_limit_s=None, deterministic=True, params={"moves": 2})
-    problem = _tiny()
-    PriceSolver().solve(problem, arrays_of(problem), options, SolveControl(None))
+    arrays = arrays_of(_tiny())
+    walk(arrays, empty_plan(arrays))
+    data = pricing_data(arrays)
+    dual = HullDual(data)
+    exact = ExactDual(dual, minimise(dual, None, 2), lambda: False)
+    exact.step()
+    search = PriceSearch(data, exact.best, 0)
+    search.construct()
+    search.improve(2)
+    search.filled_plan(arrays, left_over=True)
 
 
 def _tiny() -> EpochProblem:
