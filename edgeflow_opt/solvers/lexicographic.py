@@ -48,6 +48,10 @@ _FIXING_ITERATIONS = 30
 #: it is not taken.
 _KEEP_SLACK = 5e-8
 
+#: Relative amount by which a level below may miss its bound and count as optimal: shares of work
+#: are counted in steps by engines of whole numbers, cost and changes are not.
+_STEP_SLACK, _LEVEL_SLACK = 1e-4, 1e-6
+
 
 def solve_by_levels(
     problem: EpochProblem,
@@ -240,11 +244,13 @@ class LevelSolve:
         better = self._better_only(model, objective)
         if better is not None and value is not None:
             # There may be no better schedule: then the value is the bound.
-            answer = self._maximise(model, better, "optimistic", share, hinted=False)
+            answer = self._maximise(
+                model, better, "optimistic", share, hinted=False, bounds_level_1=True
+            )
             answer = dataclasses.replace(answer, infeasible=False, bound=max(value, answer.bound))
         else:
             whole = model.model.with_objective(objective)
-            answer = self._maximise(model, whole, "optimistic", share)
+            answer = self._maximise(model, whole, "optimistic", share, bounds_level_1=True)
         if answer.infeasible:
             return True, answer.bound
         value = self.incumbent.level_1
@@ -301,8 +307,12 @@ class LevelSolve:
                 ]
                 share = 1.0 / (len(levels) - index)
                 rows = model.model.with_objective(objective, floors)
-                answer = self._maximise(model, rows, "pessimistic", share)
-                proven = answer.proven and self._reaches(model, objective, answer)
+                answer = self._maximise(model, rows, "optimistic", share)
+                proven = answer.proven and self._reaches(model, level, answer)
+                if answer.proven and not proven:
+                    # As on level 1: the best of the rounded-up model fails the exact rule by a
+                    # hair. What is best in the rounded-down one proves nothing.
+                    self._maximise(model, rows, "pessimistic", share)
             value = _level_value(self.incumbent.value, level)
             self._below.append(
                 LevelReport(level=level, value=value, bound=value if proven else None,
@@ -310,12 +320,13 @@ class LevelSolve:
             )  # fmt: skip
 
     def _reaches(
-        self, model: MalleableModel | MoldableModel, objective: FloatArray, answer: EngineAnswer
+        self, model: MalleableModel | MoldableModel, level: Level, answer: EngineAnswer
     ) -> bool:
         """Whether the incumbent is as good as what the engine has proven to be the best."""
         assert self.incumbent.plan is not None
-        value = float(objective @ model.encode(self.incumbent.plan))
-        return not answer.infeasible and value >= answer.bound - 1e-4 * max(1.0, abs(value))
+        value = float(model.objectives[level] @ model.encode(self.incumbent.plan))
+        slack = _STEP_SLACK if level in ("progress", "leftover") else _LEVEL_SLACK
+        return not answer.infeasible and value >= answer.bound - slack * max(1.0, abs(value))
 
     def _built(self, levels: tuple[Level, ...]) -> MalleableModel | MoldableModel | None:
         """Build the model for `levels`; None where it is too large for the time left."""
@@ -343,8 +354,12 @@ class LevelSolve:
         share: float,
         *,
         hinted: bool = True,
+        bounds_level_1: bool = False,
     ) -> EngineAnswer:
-        """Ask the engine to maximise `rows`, a variant of the rows of `model`; offer all it finds."""
+        """Ask the engine to maximise `rows`, a variant of the rows of `model`; offer all it finds.
+
+        With `bounds_level_1` its bounds are bounds on level 1, and taken note of at once.
+        """
         listening = True
 
         def on_incumbent(x: FloatArray) -> None:
@@ -372,7 +387,7 @@ class LevelSolve:
             options=self.options,
             control=self.control,
             on_incumbent=on_incumbent,
-            on_bound=on_bound if rounding == "optimistic" else None,
+            on_bound=on_bound if bounds_level_1 else None,
         )
         listening = False
         if answer.x is not None:
