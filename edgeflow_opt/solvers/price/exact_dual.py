@@ -63,6 +63,7 @@ class ExactDual:
         """The best prices so far, with their bound and job costs."""
         self.evaluations = 0
         self._before = start.evaluations
+        self._moves = MOVES
 
     def step(self) -> None:
         """Take the next step: an evaluation and a move, or, at last, an evaluation with more bins.
@@ -71,18 +72,27 @@ class ExactDual:
         prices and refine the rounding of work.
         """
         self.evaluations += 1
-        if self.evaluations <= MOVES:
+        if self.evaluations <= self._moves:
             gradient = self._evaluate(self._stepper.prices, self._bins)
             if gradient is not None:
                 self._stepper.advance(gradient)
         elif not self.finished:
-            refinement = _REFINEMENTS[self.evaluations - MOVES - 1]
+            refinement = _REFINEMENTS[self.evaluations - self._moves - 1]
             self._evaluate(self.best.prices, self._bins * refinement)
+
+    @property
+    def moves_left(self) -> int:
+        """Number of evaluations to come that move the prices."""
+        return max(0, self._moves - self.evaluations)
+
+    def refine_next(self) -> None:
+        """Move the prices no more: with little time more bins bring more."""
+        self._moves = min(self._moves, self.evaluations)
 
     @property
     def finished(self) -> bool:
         """Whether further steps would bring nothing."""
-        return self.evaluations >= MOVES + len(_REFINEMENTS)
+        return self.evaluations >= self._moves + len(_REFINEMENTS)
 
     def _evaluate(self, prices: FloatArray, bins: int) -> FloatArray | None:
         """Evaluate the dual and keep the bound; return the subgradient, None if stopped early."""

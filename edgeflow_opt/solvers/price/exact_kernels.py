@@ -13,6 +13,8 @@ from edgeflow_opt.solvers.price.run_kernels import cheapest_run
 
 #: Jobs with losses get this share of the bins: they cost every mode times every slot.
 _LOSSY_SHARE = 4
+#: States of a table at most, of 4 bytes each: 200 MB per thread.
+_MOST_STATES = 50_000_000
 
 
 @njit(cache=True, nogil=True)
@@ -43,6 +45,7 @@ def price_jobs_exactly(
     """
     num_slots = prices.shape[1]
     size = data.most_segments
+    bins = max(1, min(bins, _MOST_STATES // (num_slots + 1)))
     table = np.empty((num_slots + 1, bins + 1), np.int32)
     start = np.empty((2, num_slots + 1), np.int64)
     mode = np.empty(size, np.int64)
@@ -52,7 +55,8 @@ def price_jobs_exactly(
     plan = np.empty(num_slots, np.int64)
     states = data.most_modes + data.capacity.shape[0]
     # Without jobs that lose anything the table is a token one.
-    lossy_bins = max(1, bins // _LOSSY_SHARE)
+    lossy_bins = min(bins // _LOSSY_SHARE, _MOST_STATES // (2 * states * (num_slots + 1)))
+    lossy_bins = max(1, lossy_bins)
     any_lossy = False
     for j in range(begin, stop):
         any_lossy = any_lossy or (data.lossy[j] and data.malleable[j])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgeflow_opt.errors import SolverFaultError
-from edgeflow_opt.formulations.plans import plan_of, trim, walk
+from edgeflow_opt.formulations.plans import empty_plan, plan_of, trim, walk
 from edgeflow_opt.problem import Limit, SolveStatus
 from edgeflow_opt.solvers.base import Capabilities, Draft, LevelReport
 from edgeflow_opt.solvers.bounds import rounded_down
@@ -29,7 +29,7 @@ EXACT_ITERATIONS = 100
 #: Moves of a deterministic solve: this many per job, and at least so many.
 _MOVES_PER_JOB, _LEAST_MOVES = 40, 4000
 #: Share of the time limit that the hull dual may take.
-_HULL_SHARE = 0.15
+_HULL_SHARE = 0.2
 #: Wall seconds of one chunk of moves between two looks at the clock.
 _CHUNK_S = 0.03
 
@@ -87,37 +87,44 @@ class _Solve:
         self._next_report_s = 0.0
         # Turning the plan into a checked schedule takes time of its own, in plain Python.
         left = control.left_s
-        self._reserve_s = min(0.2 * left, 0.02 + 2e-5 * arrays.num_jobs) if left < 1e9 else 0.0
+        self._reserve_s = min(0.2 * left, 0.05 + 1.2e-4 * arrays.num_jobs) if left < 1e9 else 0.0
 
     def run(self) -> Draft:
-        options = self.options
-        iterations = int(options.params.get("iterations", COLD_ITERATIONS))
-        dual = HullDual(self.data, self.workers)
-        found = minimise(dual, None, iterations, self._past_hull_time)
-        hull_evaluations = found.evaluations
-        self.statistics["hull_bound"] = found.bound
-        self.statistics["hull_s"] = self.control.elapsed_s
-        self._prove(found)
-        if self.infeasible:
-            return Draft(status=SolveStatus.INFEASIBLE, statistics=self.statistics)
-        search = PriceSearch(self.data, found, options.seed)
-        search.construct()
-        self._report_value(search)
-        self.statistics["constructed"] = self._value_of(search)
-        self._start_elsewhere(search)
+        """Prove, construct, improve; on Ctrl-C return what there is."""
+        search: PriceSearch | None = None
         try:
-            found, search = self._improve(dual, found, search)
+            iterations = int(self.options.params.get("iterations", COLD_ITERATIONS))
+            dual = HullDual(self.data, self.workers)
+            found = minimise(dual, None, iterations, self._past_hull_time)
+            self.statistics["hull_bound"] = found.bound
+            self.statistics["hull_evaluations"] = found.evaluations
+            self.statistics["hull_s"] = self.control.elapsed_s
+            self._prove(found)
+            if not self.infeasible:
+                search = PriceSearch(self.data, found, self.options.seed)
+                search.construct()
+                self._report_value(search)
+                self.statistics["constructed"] = self._value_of(search)
+                self._start_elsewhere(search)
+                found, search = self._improve(dual, found, search)
+                self.statistics["bound"] = found.bound
         except KeyboardInterrupt:
             self.control.cancel()
-        self.statistics["hull_evaluations"] = hull_evaluations
-        self.statistics["bound"] = found.bound
-        self.statistics["moves"] = search.moves
-        return self._draft(search)
+        if self.infeasible:
+            return Draft(status=SolveStatus.INFEASIBLE, statistics=self.statistics)
+        if search is None:
+            plan = empty_plan(self.arrays)
+        else:
+            self.statistics["moves"] = search.moves
+            plan = search.filled_plan(self.arrays, self.options.levels >= 2)
+        return self._draft(plan)
 
     def _past_hull_time(self) -> bool:
         """Whether the hull dual has had its share of the time: later steps bring little."""
+        if self._stopped() or self.options.deterministic:
+            return self._stopped()
         left, spent = self.control.left_s, self.control.elapsed_s
-        return self._stopped() or spent > _HULL_SHARE * (spent + left)
+        return spent > _HULL_SHARE * (spent + left)
 
     def _stopped(self) -> bool:
         """Whether to come to an end, the time for the checks kept back."""
@@ -213,8 +220,13 @@ class _Solve:
             return not exact.finished and exact.evaluations < evaluations and not self._stopped()
 
         def sharpen() -> None:
+            begin = self.control.elapsed_s
             exact.step()
             self._prove(exact.best)
+            taken = self.control.elapsed_s - begin
+            hurried = exact.moves_left * taken > 0.6 * self.control.left_s
+            if hurried and not self.options.deterministic:
+                exact.refine_next()
 
         searches = [search]
         if self.workers >= 2:
@@ -290,11 +302,10 @@ class _Solve:
             self._done = True
         return left
 
-    def _draft(self, search: PriceSearch) -> Draft:
+    def _draft(self, plan: IntArray) -> Draft:
+        """Return `plan`, or the one to fall back on if that is better, with what is proven."""
         arrays = self.arrays
-        if self.infeasible:
-            return Draft(status=SolveStatus.INFEASIBLE, statistics=self.statistics)
-        plan = trim(arrays, search.filled_plan(arrays, self.options.levels >= 2))
+        plan = trim(arrays, plan)
         met = walk(arrays, plan).met
         value = float(arrays.weight[met].sum())
         complete = bool(met[arrays.must_meet].all())

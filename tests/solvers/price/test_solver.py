@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 
 import pytest
 from hypothesis import given, settings
 
-from edgeflow_opt.problem import EpochProblem, SolveStatus, check
+from edgeflow_opt.formulations.plans import usage, walk
+from edgeflow_opt.problem import EpochProblem, Limit, SolveStatus, check
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import solve
-from edgeflow_opt.solvers.price import dual_bound, fixings
+from edgeflow_opt.solvers.base import Progress, SolveOptions
+from edgeflow_opt.solvers.control import SolveControl
+from edgeflow_opt.solvers.price import SOLVER, dual_bound, fixings
 from edgeflow_opt.workloads.generate import generate_problem
 from tests.oracle import optimum
 from tests.strategies import problems
@@ -129,3 +133,54 @@ def test_fixings_hold_in_better_schedules(problem: EpochProblem) -> None:
             assert outcome.met is True
         if unmet:
             assert outcome.met is not True
+
+
+def test_interrupt_returns_the_incumbent_and_its_bound() -> None:
+    """Cancelled after the first schedule, the solver returns a checked schedule and a bound."""
+    problem = generate_problem(150, 24, 6)
+    arrays = arrays_of(problem)
+    control = SolveControl(None, lambda p: control.cancel() if p.value is not None else None)
+    draft = SOLVER.solve(problem, arrays, SolveOptions(time_limit_s=None), control)
+    assert draft.limit is Limit.INTERRUPTED
+    assert draft.plan is not None
+    assert draft.bound is not None
+    assert (usage(arrays, draft.plan) <= arrays.capacity).all()
+    assert 0 < arrays.weight[walk(arrays, draft.plan).met].sum() <= draft.bound
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_keeps_what_there_is(workers: int) -> None:
+    """A KeyboardInterrupt in the midst of the search loses neither plan nor bound."""
+    problem = generate_problem(150, 24, 6)
+    arrays = arrays_of(problem)
+    calls = 0
+
+    def interrupt(progress: Progress) -> None:
+        nonlocal calls
+        calls += progress.value is not None
+        if calls == 2 and threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+
+    control = SolveControl(None, interrupt)
+    options = SolveOptions(time_limit_s=None, workers=workers, params={"moves": 3000})
+    draft = SOLVER.solve(problem, arrays, options, control)
+    assert draft.plan is not None
+    assert 0 < arrays.weight[walk(arrays, draft.plan).met].sum() <= (draft.bound or 0.0)
+
+
+def test_two_workers_prove_and_search() -> None:
+    """Two threads give a checked schedule with a bound that is no worse than one's hull bound."""
+    problem = generate_problem(100, 24, 9)
+    result = solve(problem, "price", workers=2, time_limit_s=3)
+    assert result.value is not None
+    assert result.bound is not None
+    assert result.value <= result.bound <= result.statistics["hull_bound"]
+    assert result.bound - result.value <= 3
+
+
+def test_time_limit_stops_the_search() -> None:
+    """Where the optimum is not proven, the solver ends with the limit that stopped it."""
+    problem = generate_problem(400, 48, 3)
+    result = solve(problem, "price", time_limit_s=0.5)
+    assert result.limit is Limit.TIME or result.status is SolveStatus.OPTIMAL
+    assert result.value is not None
