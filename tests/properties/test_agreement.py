@@ -15,7 +15,10 @@ from edgeflow_opt.solvers.base import features_of
 from tests.oracle import Optimum, optimum
 from tests.strategies import problems
 
-EXACT = ("cpsat", "highs", "price")
+EXACT = ("cpsat", "highs", "auto")
+
+#: Proves bounds, and the optimum mostly.
+BOUNDING = ("price",)
 HEURISTIC = ("greedy", "edgeflow-select")
 
 #: Relative tolerance between levels computed in different orders of summation.
@@ -90,6 +93,15 @@ def test_exact_solvers_equal_brute_force(solver: str, problem: EpochProblem) -> 
         return
     assert result.status is SolveStatus.OPTIMAL
     _assert_proven_levels(result, best)
+
+
+@pytest.mark.parametrize("solver", BOUNDING)
+@QUICK
+@given(problem=problems())
+def test_bounding_solvers_enclose_brute_force(solver: str, problem: EpochProblem) -> None:
+    """A solver that may stop short of the proof encloses the optimum by value and bound."""
+    if _supports(solver, problem):
+        _assert_sound(problem, solve(problem, solver, time_limit_s=0.5), optimum(problem))
 
 
 @pytest.mark.parametrize("solver", EXACT)

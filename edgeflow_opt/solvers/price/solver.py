@@ -32,6 +32,8 @@ _MOVES_PER_JOB, _LEAST_MOVES = 40, 4000
 _HULL_SHARE = 0.2
 #: Wall seconds of one chunk of moves between two looks at the clock.
 _CHUNK_S = 0.03
+#: Most moves of one chunk: where a move costs nothing, chunks would grow without end.
+_MOST_MOVES = 1_000_000
 
 
 class PriceSolver:
@@ -295,7 +297,7 @@ class _Solve:
             left -= count
             if not self.options.deterministic:
                 taken = max(1e-6, self.control.elapsed_s - begin)
-                chunk = max(10, min(4 * chunk, int(count * _CHUNK_S / taken)))
+                chunk = max(10, min(4 * chunk, int(count * _CHUNK_S / taken), _MOST_MOVES))
         if left <= 0:
             self.hit = Limit.ITERATIONS
         if self._optimal(search):
