@@ -142,7 +142,9 @@ class SolveControl:
             point = Progress(self.elapsed_s, self.value, self.bound, source)
             self._trace.append(point)
         if self._on_progress is not None:
-            self._on_progress(point)
+            # Ctrl-C may strike here too, in a thread of a native solver even.
+            with self.interruptible():
+                self._on_progress(point)
 
     def keep(self, plan: IntArray, value: ObjectiveValue) -> None:
         """Keep a feasible plan in case Ctrl-C ends the solver itself; the best one is kept."""

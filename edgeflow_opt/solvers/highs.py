@@ -69,16 +69,33 @@ class HighsEngine:
             start.col_value = hint.tolist()
             native.setSolution(start)
         native.HandleUserInterrupt = True
+        failures: list[BaseException] = []
+
+        def subscribe(event: Any, take: Callable[[Any], None]) -> None:
+            """Call `take` at `event`; HiGHS would swallow what it raises, and give up."""
+
+            def guarded(message: Any) -> None:
+                try:
+                    take(message.data_out)
+                except BaseException as failure:
+                    failures.append(failure)
+                    native.cancelSolve()
+
+            event.subscribe(guarded)
+
         if on_incumbent is not None:
-            native.cbMipImprovingSolution.subscribe(
-                lambda event: on_incumbent(np.array(event.data_out.mip_solution))
+            subscribe(
+                native.cbMipImprovingSolution,
+                lambda found: on_incumbent(np.array(found.mip_solution)),
             )
         if on_bound is not None:
-            native.cbMipLogging.subscribe(lambda event: on_bound(event.data_out.mip_dual_bound))
+            subscribe(native.cbMipLogging, lambda found: on_bound(found.mip_dual_bound))
         if control.interrupted:
             return EngineAnswer()
         if control.run(native.run, native.cancelSolve) is None:
             return EngineAnswer(statistics={"abandoned": "highs did not stop in time"})
+        if failures:
+            raise failures[0]
         return _answer(native, model)
 
 
@@ -163,6 +180,9 @@ def _answer(native: Any, model: SparseModel) -> EngineAnswer:
         raise SolverFaultError("highs did not run: its thread count was fixed by an earlier solve")
     if status == highspy.HighsModelStatus.kInfeasible:
         return EngineAnswer(bound=-math.inf, proven=True, infeasible=True, statistics=statistics)
+    if not info.valid:
+        # After an error the numbers of HiGHS are all 0, the bound too.
+        return EngineAnswer(statistics=statistics)
     bound = float(info.mip_dual_bound)
     x = None
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:

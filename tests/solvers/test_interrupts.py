@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
+from edgeflow_opt.errors import SolverFaultError
 from edgeflow_opt.problem import Limit, SolveStatus
 from edgeflow_opt.problem.arrays import arrays_of
-from edgeflow_opt.solvers import SolveControl, SolveOptions, lexicographic, solve
+from edgeflow_opt.solvers import Progress, SolveControl, SolveOptions, lexicographic, solve
 from edgeflow_opt.solvers.engine import EngineAnswer
 from edgeflow_opt.solvers.lexicographic import LevelSolve
 from tests.solvers.instances import crowded, small
+
+#: Parameters with which the native solver itself has to work.
+NO_PRICES = {"cpsat": {"prices": False}, "highs": {}}
 
 #: Solves a large instance, presses Ctrl-C in the midst of it, and once more afterwards.
 SCRIPT = """
@@ -87,18 +90,51 @@ def test_ctrl_c_between_native_solves_keeps_the_incumbent(
 
 
 @pytest.mark.parametrize("solver", ["cpsat", "highs"])
-def test_a_cancelled_solve_returns_the_incumbent(solver: str) -> None:
-    """A caller may end a solve from its progress callback by raising KeyboardInterrupt."""
-    first = threading.Event()
+def test_a_callback_may_end_the_solve(solver: str) -> None:
+    """KeyboardInterrupt in a progress callback, in a native thread even, keeps the incumbent."""
+    told: list[str] = []
 
-    def on_progress(_: Any) -> None:
-        if not first.is_set():
-            first.set()
-            return
-        raise KeyboardInterrupt
+    def on_progress(progress: Progress) -> None:
+        told.append(progress.source)
+        if progress.source == solver:
+            raise KeyboardInterrupt
 
-    result = solve(small(), solver, on_progress=on_progress)
+    result = solve(crowded(20, 10), solver, on_progress=on_progress, params=NO_PRICES[solver])
+    assert solver in told
     assert result.limit is Limit.INTERRUPTED
+    assert result.status is SolveStatus.FEASIBLE
+    assert result.bound is not None
+    assert 0.0 < (result.value or 0.0) < result.bound
+
+
+@pytest.mark.parametrize("solver", ["cpsat", "highs"])
+def test_an_error_in_a_callback_is_not_swallowed(solver: str) -> None:
+    """Any other exception of a progress callback, in a native thread even, comes through."""
+
+    def on_progress(progress: Progress) -> None:
+        if progress.source == solver:
+            raise LookupError("in the callback")
+
+    with pytest.raises(SolverFaultError, match="LookupError: in the callback"):
+        solve(crowded(20, 10), solver, on_progress=on_progress, params=NO_PRICES[solver])
+
+
+def test_a_highs_that_fails_gives_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an error inside HiGHS its numbers are all 0: nothing of them is believed."""
+    import highspy
+
+    def run(native: Any) -> Any:
+        def fail(_: Any) -> None:
+            raise KeyboardInterrupt
+
+        native.cbMipInterrupt.subscribe(fail)
+        return highspy._core._Highs.run(native)
+
+    monkeypatch.setattr(highspy.Highs, "run", run)
+    result = solve(crowded(20, 10), "highs", levels=1)
+    assert result.bound is not None
+    assert result.value is not None
+    assert result.bound >= 18.0
 
 
 class _Runaway:
