@@ -210,8 +210,10 @@ def lagrangian_bound(
     total = math.fsum(supply) + math.fsum(gain)
     # A term is a product of at most three numbers; a job adds at most two terms per slot.
     operations = 4.0 * (len(data.boundaries) + 16)
-    added = math.fsum(supply) + math.fsum(magnitude[finite]) + math.fsum(data.weight[finite])
-    return total + operations * _EPS * added
+    worth = math.fsum(data.weight[finite])
+    added = math.fsum(supply) + math.fsum(magnitude[finite]) + worth
+    # No more than the jobs that can be met at all are worth.
+    return min(total + operations * _EPS * added, worth)
 
 
 def minimise(
