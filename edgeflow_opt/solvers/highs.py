@@ -89,7 +89,8 @@ class HighsEngine:
                 lambda found: on_incumbent(np.array(found.mip_solution)),
             )
         if on_bound is not None:
-            subscribe(native.cbMipLogging, lambda found: on_bound(found.mip_dual_bound))
+            # Some twenty times a second; the log, which would tell bounds too, is silent.
+            subscribe(native.cbMipInterrupt, lambda found: on_bound(found.mip_dual_bound))
         if control.interrupted:
             return EngineAnswer()
         if control.run(native.run, native.cancelSolve) is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,29 @@ def test_an_error_in_a_callback_is_not_swallowed(solver: str) -> None:
 
     with pytest.raises(SolverFaultError, match="LookupError: in the callback"):
         solve(crowded(20, 10), solver, on_progress=on_progress, params=NO_PRICES[solver])
+
+
+@pytest.mark.parametrize("solver", ["cpsat", "highs"])
+def test_bounds_are_told_while_the_engine_runs(solver: str) -> None:
+    """A bound better than the trivial one comes before the end, from the thread that solves."""
+    threads: list[str] = []
+    bounds: list[float] = []
+
+    def on_progress(progress: Progress) -> None:
+        assert progress.bound is not None
+        bounds.append(progress.bound)
+        if progress.source == solver and progress.bound < bounds[0] - 1.0:
+            threads.append(threading.current_thread().name)
+            raise KeyboardInterrupt
+
+    result = solve(
+        crowded(20, 10), solver, time_limit_s=60.0, levels=1, on_progress=on_progress,
+        params=NO_PRICES[solver],
+    )  # fmt: skip
+    assert threads
+    assert threads[0] != threading.current_thread().name
+    assert result.bound is not None
+    assert result.bound <= bounds[-1]
 
 
 def test_a_highs_that_fails_gives_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
