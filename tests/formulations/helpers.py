@@ -22,13 +22,17 @@ def maximum(model: SparseModel, *, relaxed: bool = False) -> float | None:
     matrix = csr_array(
         (model.values, model.indices, model.starts), shape=(model.num_rows, model.num_columns)
     )
-    answer = milp(
-        -model.objective,
-        constraints=[LinearConstraint(matrix, model.row_lower, model.row_upper)],
-        bounds=Bounds(model.col_lower, model.col_upper),
-        integrality=np.zeros(model.num_columns) if relaxed else model.integer.astype(np.int64),
-        options={"mip_rel_gap": 0.0},
-    )
+    # HiGHS gives up on a few tiny models in presolve, and solves them without it.
+    for presolve in (True, False):
+        answer = milp(
+            -model.objective,
+            constraints=[LinearConstraint(matrix, model.row_lower, model.row_upper)],
+            bounds=Bounds(model.col_lower, model.col_upper),
+            integrality=np.zeros(model.num_columns) if relaxed else model.integer.astype(np.int64),
+            options={"mip_rel_gap": 0.0, "presolve": presolve},
+        )
+        if answer.status in (0, 2):
+            break
     if answer.status == 2:
         return None
     assert answer.status == 0, answer.message
