@@ -217,6 +217,9 @@ class Weights:
 
     value = met * met_weight + progress * progress + leftover * leftover
             - cost * cost - reconfigurations * reconfigurations
+
+    None is negative, and met >= progress + leftover, since a job nearly done must not be worth more
+    than one done in time.
     """
 
     met: float = 1.0

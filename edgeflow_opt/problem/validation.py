@@ -287,6 +287,17 @@ def _objective_faults(objective: Objective) -> Iterator[Fault]:
                 remedy='give for example {"met": 1, "cost": 1e-6}',
             )  # fmt: skip
             return
-        for name in ("met", "progress", "leftover", "cost", "reconfigurations"):
-            yield from _number(owner, f"weights.{name}", getattr(objective.weights, name),
-                               nonnegative=True)  # fmt: skip
+        weights = objective.weights
+        bad = [
+            fault
+            for name in ("met", "progress", "leftover", "cost", "reconfigurations")
+            for fault in _number(owner, f"weights.{name}", getattr(weights, name), nonnegative=True)
+        ]
+        yield from bad
+        if not bad and weights.met < weights.progress + weights.leftover:
+            yield Fault(
+                owner, "weights.met",
+                "must be at least weights.progress + weights.leftover = "
+                f"{weights.progress + weights.leftover:g}: a job nearly done would be worth more "
+                "than one done in time", shown(weights.met), "raise it",
+            )  # fmt: skip

@@ -262,3 +262,11 @@ def test_shown_is_short_and_quick() -> None:
     assert shown(wide).startswith("{'key0': 0, 'key1': 1")
     assert shown("short") == "'short'"
     assert shown(rich_problem().jobs[0].id) == "'plain'"
+
+
+def test_a_job_nearly_done_may_not_be_worth_more_than_one_done_in_time() -> None:
+    """Weights of progress and leftover above that of met are refused, equal ones are not."""
+    parts: dict[str, Any] = {"grid": GRID, "sites": (CLOUD, EDGE), "jobs": (JOB,)}
+    with pytest.raises(InstanceError, match=r"weights.met: must be at least .* = 1.25"):
+        EpochProblem(**parts, **_weighted(met=1.0, progress=0.75, leftover=0.5))
+    assert EpochProblem(**parts, **_weighted(met=1.0, progress=0.5, leftover=0.5))
