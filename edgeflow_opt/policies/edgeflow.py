@@ -10,8 +10,8 @@ import numpy as np
 
 from edgeflow_opt.policies.base import Decision
 from edgeflow_opt.solvers.greedy import GreedyOptions
-from edgeflow_opt.solvers.greedy.kernel import Planned, plan_jobs, rules_of
-from edgeflow_opt.solvers.greedy.tables import WORK_MARGIN, Jobs, Modes, level_table
+from edgeflow_opt.solvers.greedy.kernel import Heuristic, Planned
+from edgeflow_opt.solvers.greedy.tables import JOB, MODE, WORK_MARGIN, Modes, level_table, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ class EdgeFlowPolicy:
 
     def __init__(self, **options: Any) -> None:
         self._options = GreedyOptions(**options)
-        self._rules = rules_of(self._options, self._select_jobs, carried_out=False)
+        self._heuristic = Heuristic(self._options, self._select_jobs, carried_out=False)
         self._tables = _JobTables((), self._options.knee_cap)
 
     def decide(self, state: ClusterState) -> Decision:
@@ -65,12 +65,12 @@ class EdgeFlowPolicy:
         rows = [self._tables.row(job_state.job) for job_state in state.jobs]
         planned = self._plan(state, rows)
         plans = planned.plans
-        planned_jobs = np.flatnonzero(plans.segments)
-        first = plans.first[planned_jobs]
-        at_once = plans.start[first] <= state.now
+        planned_jobs = np.flatnonzero(plans.table["segments"])
+        first = plans.table["first"][planned_jobs]
+        at_once = plans.pool["start"][first] <= state.now
         allocation: dict[str, Mode] = {}
         for index, mode in zip(
-            planned_jobs[at_once].tolist(), plans.mode[first[at_once]].tolist(), strict=True
+            planned_jobs[at_once].tolist(), plans.pool["mode"][first[at_once]].tolist(), strict=True
         ):
             job = state.jobs[index].job
             allocation[job.id] = job.modes[mode - rows[index].first_mode]
@@ -102,8 +102,9 @@ class EdgeFlowPolicy:
                 )
                 for s in state.jobs
             ]
-        ).T.copy()
-        jobs = Jobs(
+        ).T
+        jobs = table(
+            JOB,
             work=floats[0] * (1.0 + WORK_MARGIN),
             deadline=floats[1],
             weight=floats[2],
@@ -116,10 +117,13 @@ class EdgeFlowPolicy:
             run_mode=np.where(stuck, -1, run_mode),
             loss_left_s=charged * floats[5],
             last_site=np.array([tables.site_index.get(s.last_site, -1) for s in state.jobs]),
+        )
+        modes = Modes(
+            table=tables.modes[: tables.num_modes],
             level_start=np.array([row.level_start for row in rows]),
             level_mode=tables.level_mode[: tables.num_levels],
         )
-        return plan_jobs(times, free, tables.is_cloud, False, jobs, tables.modes(), self._rules)
+        return self._heuristic.plan(times, free, tables.is_cloud, False, jobs, modes)
 
 
 def _capacities(now: float, sites: Sequence[Site]) -> tuple[FloatArray, IntArray]:
@@ -143,7 +147,7 @@ class _Row:
     mode_index
         Number of each mode by its site and GPUs.
     level_start
-        (K+1,) as in :class:`~edgeflow_opt.solvers.greedy.tables.Jobs`.
+        (K+1,) as in :class:`~edgeflow_opt.solvers.greedy.tables.Modes`.
     """
 
     modes: tuple[Mode, ...]
@@ -175,10 +179,9 @@ class _JobTables:
         self.site_index: dict[str | None, int] = {s.name: i for i, s in enumerate(sites)}
         self.is_cloud = np.array([site.kind == "cloud" for site in sites], dtype=np.bool_)
         self._rows: dict[str, _Row] = {}
-        self._num_modes = 0
+        self.num_modes = 0
         self.num_levels = 0
-        self._columns = [np.zeros(256, dtype=np.int64) for _ in range(3)]
-        self._rate = np.zeros(256)
+        self.modes = np.zeros(256, dtype=MODE)
         self.usable = np.zeros(256, dtype=np.bool_)
         self.level_mode = np.zeros(256, dtype=np.int64)
 
@@ -190,12 +193,6 @@ class _JobTables:
         """Whether most jobs kept are not among the `num_jobs` unfinished ones."""
         return len(self._rows) > 4 * num_jobs + _KEPT_JOBS
 
-    def modes(self) -> Modes:
-        """Return the modes of all jobs."""
-        total = self._num_modes
-        site, units, gpus = (column[:total] for column in self._columns)
-        return Modes(site, units, gpus, self._rate[:total])
-
     def row(self, job: Job) -> _Row:
         """Return where `job` stands, after entering it where it is new or has changed."""
         row = self._rows.get(job.id)
@@ -205,22 +202,20 @@ class _JobTables:
 
     def _enter(self, job: Job) -> _Row:
         """Append the modes and levels of `job`."""
-        first, count = self._num_modes, len(job.modes)
-        while first + count > len(self._rate):
-            self._columns = [np.concatenate([c, np.zeros_like(c)]) for c in self._columns]
-            self._rate = np.concatenate([self._rate, np.zeros_like(self._rate)])
+        first, count = self.num_modes, len(job.modes)
+        while first + count > len(self.modes):
+            self.modes = np.concatenate([self.modes, np.zeros_like(self.modes)])
             self.usable = np.concatenate([self.usable, np.zeros_like(self.usable)])
             self.level_mode = np.concatenate([self.level_mode, np.zeros_like(self.level_mode)])
         new = slice(first, first + count)
         sites = [self._memory[mode.site] for mode in job.modes]
-        self._columns[0][new] = [self.site_index[mode.site] for mode in job.modes]
-        self._columns[1][new] = [s.units(m) for s, m in zip(sites, job.modes, strict=True)]
-        self._columns[2][new] = [mode.gpus for mode in job.modes]
-        self._rate[new] = [mode.rate for mode in job.modes]
+        own = self.modes[new]
+        own["site"] = [self.site_index[mode.site] for mode in job.modes]
+        own["units"] = [s.units(m) for s, m in zip(sites, job.modes, strict=True)]
+        own["gpus"] = [mode.gpus for mode in job.modes]
+        own["rate"] = [mode.rate for mode in job.modes]
         self.usable[new] = [site.hosts(job) for site in sites]
-        self._num_modes = first + count
-        site, units, gpus = (column[new] for column in self._columns)
-        own = Modes(site, units, gpus, self._rate[new])
+        self.num_modes = first + count
         level_start, level_mode = level_table(
             np.array([0, count]), own, self.usable[new], self.is_cloud, self._knee_cap
         )

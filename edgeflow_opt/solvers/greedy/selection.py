@@ -8,54 +8,64 @@ find an edge server that completes it.
 
 from __future__ import annotations
 
-import heapq
-import math
-
-import numpy as np
-from numba import njit
-
 from edgeflow_opt.problem.arrays import IntArray
-from edgeflow_opt.solvers.greedy.share import MODE, begin, plan_met, unbroken
-from edgeflow_opt.solvers.greedy.steps import by_size, demand, edge_mode, edge_run, stays_on_edge
-from edgeflow_opt.solvers.greedy.tables import Jobs, Modes, Plans, Rules, Sketch, Timeline, kernel
+from edgeflow_opt.solvers.greedy.job_queue import length, pop, push
+from edgeflow_opt.solvers.greedy.share import begin, plan_met, unbroken
+from edgeflow_opt.solvers.greedy.steps import edge_mode, edge_run, size_of, stays_on_edge
+from edgeflow_opt.solvers.greedy.tables import (
+    Modes,
+    Plans,
+    Record,
+    Records,
+    Sketch,
+    Timeline,
+    entry,
+    kernel,
+)
 from edgeflow_opt.solvers.greedy.timeline import commit, drop, hold
 
 
 @kernel
 def to_cloud(
-    sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, rules: Rules, j: int
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    rules: Record,
+    j: int,
 ) -> bool:
     """Plan job j, which has no plan, on the cloud if it can be met there; return whether."""
     begin(sketch, jobs, j)
-    if not plan_met(sketch, timeline, jobs, modes, j, jobs.first_piece[j], rules):
+    if not plan_met(sketch, timeline, jobs, modes, j, jobs[j].first_piece, rules):
         return False
-    commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
+    commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
     return True
 
 
 @kernel
 def to_edge(
-    sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, j: int
+    sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Records, modes: Modes, j: int
 ) -> bool:
     """Plan job j, which has no plan, on the first edge site that completes it in time.
 
     It takes the earliest free stretch of a server that is long enough.
     """
-    deadline, running = jobs.deadline[j], jobs.run_mode[j]
-    if running >= 0 and not jobs.malleable[j]:
+    deadline, running = jobs[j].deadline, jobs[j].run_mode
+    if running >= 0 and not jobs[j].malleable:
         return False
     for k in range(timeline.free.shape[0]):
-        mode = -1 if timeline.is_cloud[k] else edge_mode(jobs, j, k)
+        mode = -1 if timeline.is_cloud[k] else edge_mode(modes, j, k)
         if mode < 0:
             continue
-        piece, size = jobs.first_piece[j], timeline.size[0]
+        piece, size = jobs[j].first_piece, timeline.state.size
         while piece < size and timeline.times[piece] < deadline:
             if timeline.free[k, piece] <= 0:
                 piece += 1
                 continue
             begin(sketch, jobs, j)
             if piece > 0:
-                sketch.state[MODE] = -1
+                sketch.plan.mode = -1
             if unbroken(sketch, timeline, jobs, modes, j, mode, piece, deadline):
                 commit(timeline, modes, plans, sketch, j, deadline)
                 return True
@@ -70,16 +80,16 @@ def stay_on_edge(
     sketch: Sketch,
     timeline: Timeline,
     plans: Plans,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
     j: int,
 ) -> bool:
     """Let job j go on where it runs on the edge, if that completes it in time; return whether."""
     if not stays_on_edge(timeline, jobs, modes, j):
         return False
-    if not edge_run(sketch, timeline, jobs, modes, j, jobs.run_mode[j]):
+    if not edge_run(sketch, timeline, jobs, modes, j, jobs[j].run_mode):
         return False
-    commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
+    commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
     return True
 
 
@@ -88,9 +98,9 @@ def _make_room(
     sketch: Sketch,
     timeline: Timeline,
     plans: Plans,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
-    rules: Rules,
+    rules: Record,
     j: int,
     largest: int,
 ) -> int:
@@ -101,7 +111,7 @@ def _make_room(
     if largest >= 0:
         hold(timeline, modes, plans, largest, 1)
         begin(sketch, jobs, j)
-        fits = plan_met(sketch, timeline, jobs, modes, j, jobs.first_piece[j], rules)
+        fits = plan_met(sketch, timeline, jobs, modes, j, jobs[j].first_piece, rules)
         hold(timeline, modes, plans, largest, -1)
         if not fits:
             largest = -1
@@ -120,51 +130,53 @@ def _make_room(
     return largest
 
 
-@njit(cache=True)
+@entry
 def select(
     sketch: Sketch,
     timeline: Timeline,
     plans: Plans,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
-    rules: Rules,
+    rules: Record,
     order: IntArray,
+    queue: Records,
+    out: IntArray,
 ) -> None:
     """Plan the jobs of `order` (by deadline) that can be met together; the others reserve nothing.
 
     A job on the edge stays there if that completes it in time. When a job does not fit the cloud,
     a larger one goes to an edge server that completes it; else the job itself does; else the
     larger one is out if that makes room; else the job is out. At the end those that are out are
-    tried once more, the smallest first.
+    tried once more, the smallest first. `out` is work space of the length of `order`.
     """
-    size = np.full(len(jobs.work), math.inf)
-    out = np.empty(len(order), dtype=np.int64)
     num_out = 0
-    if rules.rule_1:
-        for j in order:
-            stay_on_edge(sketch, timeline, plans, jobs, modes, j)
-    largest_first = [(0.0, -1)]
-    largest_first.pop()
-    for j in order:
-        if plans.segments[j] > 0:
+    for i in range(len(order) if rules.rule_1 else 0):
+        stay_on_edge(sketch, timeline, plans, jobs, modes, order[i])
+    # The queue has the jobs in the cloud that may have to go, the largest first.
+    for i in range(len(order)):
+        j = order[i]
+        if plans.table[j].segments > 0:
             continue
-        if jobs.weight[j] > 0.0:
-            size[j] = demand(jobs, modes, timeline, j) / jobs.weight[j]
+        size = size_of(jobs, modes, timeline, j)
         in_cloud = to_cloud(sketch, timeline, plans, jobs, modes, rules, j)
         if not in_cloud:
             largest = -1
-            if len(largest_first) > 0 and (jobs.must[j] or -largest_first[0][0] > size[j]):
-                largest = largest_first[0][1]
+            if length(queue) > 0 and (jobs[j].must or -queue[1].first > size):
+                largest = queue[1].job
             loser = _make_room(sketch, timeline, plans, jobs, modes, rules, j, largest)
             if largest >= 0 and not _in_cloud(timeline, plans, modes, largest):
-                heapq.heappop(largest_first)
+                pop(queue)
             if loser >= 0:
                 out[num_out] = loser
                 num_out += 1
             in_cloud = _in_cloud(timeline, plans, modes, j)
-        if in_cloud and not jobs.must[j]:
-            heapq.heappush(largest_first, (-size[j], j))
-    for j in by_size(jobs, modes, timeline, out[:num_out]):
+        if in_cloud and not jobs[j].must:
+            push(queue, -size, 0.0, j)
+    queue[0].job = 0
+    for i in range(num_out):
+        push(queue, size_of(jobs, modes, timeline, out[i]), i, out[i])
+    while length(queue) > 0:
+        j = pop(queue)
         if not to_cloud(sketch, timeline, plans, jobs, modes, rules, j):
             to_edge(sketch, timeline, plans, jobs, modes, j)
 
@@ -172,4 +184,7 @@ def select(
 @kernel
 def _in_cloud(timeline: Timeline, plans: Plans, modes: Modes, j: int) -> bool:
     """Whether job j has a plan on a cloud site."""
-    return plans.segments[j] > 0 and timeline.is_cloud[modes.site[plans.mode[plans.first[j]]]]
+    return (
+        plans.table[j].segments > 0
+        and timeline.is_cloud[modes.table[plans.pool[plans.table[j].first].mode].site]
+    )

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 
-from edgeflow_opt.solvers.greedy.tables import Jobs, Modes, Plans, Rules, Sketch, Timeline, kernel
+from edgeflow_opt.solvers.greedy.tables import (
+    Modes,
+    Plans,
+    Record,
+    Records,
+    Sketch,
+    Timeline,
+    kernel,
+)
 from edgeflow_opt.solvers.greedy.timeline import locate
-
-# Places in Sketch.number and Sketch.state.
-COMPLETION, GPU_S, LEFT, LOSS = 0, 1, 2, 3
-MODE, SITE = 0, 1
 
 #: Credit that may be missing at completion, relative to the work; far below the planning margin.
 CREDIT_TOLERANCE = 1e-10
@@ -23,35 +27,35 @@ RETRIES = 4
 
 
 @kernel
-def begin(sketch: Sketch, jobs: Jobs, j: int) -> None:
+def begin(sketch: Sketch, jobs: Records, j: int) -> None:
     """Start an empty sketch for job j as it stands now."""
-    sketch.segments[0] = 0
-    sketch.number[COMPLETION] = math.inf
-    sketch.number[GPU_S] = 0.0
-    sketch.number[LEFT] = jobs.work[j]
-    sketch.number[LOSS] = jobs.loss_left_s[j]
-    sketch.state[MODE] = jobs.run_mode[j]
-    sketch.state[SITE] = jobs.last_site[j]
+    sketch.plan.segments = 0
+    sketch.plan.completion = math.inf
+    sketch.plan.gpu_s = 0.0
+    sketch.plan.left = jobs[j].work
+    sketch.plan.loss = jobs[j].loss_left_s
+    sketch.plan.mode = jobs[j].run_mode
+    sketch.plan.site = jobs[j].last_site
 
 
 @kernel
 def emit(sketch: Sketch, mode: int, start: float, end: float) -> None:
     """Append a segment, or lengthen the last one where it goes on."""
-    last = sketch.segments[0] - 1
-    if last >= 0 and sketch.mode[last] == mode and sketch.end[last] == start:
-        sketch.end[last] = end
+    last = sketch.plan.segments - 1
+    if last >= 0 and sketch.pool[last].mode == mode and sketch.pool[last].end == start:
+        sketch.pool[last].end = end
         return
-    sketch.start[last + 1] = start
-    sketch.end[last + 1] = end
-    sketch.mode[last + 1] = mode
-    sketch.segments[0] = last + 2
+    sketch.pool[last + 1].start = start
+    sketch.pool[last + 1].end = end
+    sketch.pool[last + 1].mode = mode
+    sketch.plan.segments = last + 2
 
 
 @kernel
 def extend(
     sketch: Sketch,
     timeline: Timeline,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
     j: int,
     mode: int,
@@ -63,35 +67,35 @@ def extend(
 
     The segment then ends with the completion, with `snap` at the end of that slot.
     """
-    if mode != sketch.state[MODE]:
-        if sketch.state[SITE] < 0:
-            sketch.number[LOSS] = 0.0
-        elif sketch.state[SITE] != modes.site[mode]:
-            sketch.number[LOSS] = jobs.migration_s[j]
+    if mode != sketch.plan.mode:
+        if sketch.plan.site < 0:
+            sketch.plan.loss = 0.0
+        elif sketch.plan.site != modes.table[mode].site:
+            sketch.plan.loss = jobs[j].migration_s
         else:
-            sketch.number[LOSS] = jobs.restart_s[j]
-        sketch.state[MODE] = mode
-        sketch.state[SITE] = modes.site[mode]
-    rate, loss, left = modes.rate[mode], sketch.number[LOSS], sketch.number[LEFT]
+            sketch.plan.loss = jobs[j].restart_s
+        sketch.plan.mode = mode
+        sketch.plan.site = modes.table[mode].site
+    rate, loss, left = modes.table[mode].rate, sketch.plan.loss, sketch.plan.left
     stop = min(end, limit)
     useful = stop - start - loss
-    if useful > 0.0 and rate * useful >= left - CREDIT_TOLERANCE * jobs.work[j]:
+    if useful > 0.0 and rate * useful >= left - CREDIT_TOLERANCE * jobs[j].work:
         finish = min(stop, start + loss + left / rate)
         end = finish
-        if timeline.snap:
+        if timeline.state.snap:
             piece = locate(timeline, finish)
             end = timeline.times[piece]
             if end < finish:
                 end = timeline.times[piece + 1]
         emit(sketch, mode, start, end)
-        sketch.number[COMPLETION] = finish
-        sketch.number[GPU_S] += modes.gpus[mode] * (finish - start)
-        sketch.number[LEFT] = 0.0
+        sketch.plan.completion = finish
+        sketch.plan.gpu_s += modes.table[mode].gpus * (finish - start)
+        sketch.plan.left = 0.0
         return True
     if useful > 0.0:
-        sketch.number[LEFT] = left - rate * useful
-    sketch.number[LOSS] = max(0.0, loss - (end - start))
-    sketch.number[GPU_S] += modes.gpus[mode] * (end - start)
+        sketch.plan.left = left - rate * useful
+    sketch.plan.loss = max(0.0, loss - (end - start))
+    sketch.plan.gpu_s += modes.table[mode].gpus * (end - start)
     emit(sketch, mode, start, end)
     return False
 
@@ -100,7 +104,7 @@ def extend(
 def survey(
     sketch: Sketch,
     timeline: Timeline,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
     j: int,
     site: int,
@@ -112,25 +116,25 @@ def survey(
 
     Also notes for each level for how many seconds before `limit` it is the highest.
     """
-    low, high = jobs.level_start[j, site], jobs.level_start[j, site + 1]
+    low, high = modes.level_start[j, site], modes.level_start[j, site + 1]
     levels = high - low
     for i in range(levels):
-        mode = jobs.level_mode[low + i]
-        sketch.rate[i] = modes.rate[mode]
-        sketch.units[i] = modes.units[mode]
-        sketch.span[i] = 0.0
+        mode = modes.level_mode[low + i]
+        sketch.levels[i].rate = modes.table[mode].rate
+        sketch.levels[i].units = modes.table[mode].units
+        sketch.levels[i].span = 0.0
     if levels == 0:
         return 0
     times, free = timeline.times, timeline.free[site]
     i = levels - 1
     for s in range(first, last):
-        while i >= 0 and sketch.units[i] > free[s]:
+        while i >= 0 and sketch.levels[i].units > free[s]:
             i -= 1
-        while i + 1 < levels and sketch.units[i + 1] <= free[s]:
+        while i + 1 < levels and sketch.levels[i + 1].units <= free[s]:
             i += 1
         sketch.level[s] = i
         if i >= 0:
-            sketch.span[i] += max(0.0, min(times[s + 1], limit) - times[s])
+            sketch.levels[i].span += max(0.0, min(times[s + 1], limit) - times[s])
     return levels
 
 
@@ -139,7 +143,7 @@ def capped_work(sketch: Sketch, levels: int, cap: int) -> float:
     """Return the iterations that all time surveyed yields with at most level `cap`."""
     total = 0.0
     for i in range(levels):
-        total += sketch.span[i] * sketch.rate[min(i, cap)]
+        total += sketch.levels[i].span * sketch.levels[min(i, cap)].rate
     return total
 
 
@@ -157,11 +161,11 @@ def latest_start(
         if i < 0:
             continue
         length = min(times[s + 1], limit) - times[s]
-        work_here = sketch.rate[i] * length
+        work_here = sketch.levels[i].rate * length
         if work_here >= work:
-            if timeline.snap:
+            if timeline.state.snap:
                 return times[s]
-            return max(times[s], times[s] + length - work / sketch.rate[i])
+            return max(times[s], times[s] + length - work / sketch.levels[i].rate)
         work -= work_here
     return -math.inf
 
@@ -170,7 +174,7 @@ def latest_start(
 def run_levels(
     sketch: Sketch,
     timeline: Timeline,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
     j: int,
     site: int,
@@ -184,8 +188,8 @@ def run_levels(
 
     The pieces from `first` to `limit` have been surveyed. Returns whether it is done by `limit`.
     """
-    times, size = timeline.times, timeline.size[0]
-    base = jobs.level_start[j, site]
+    times, size = timeline.times, timeline.state.size
+    base = modes.level_start[j, site]
     s, now = first, times[first]
     held, since = -1, now
     while s < size and now < limit:
@@ -193,23 +197,23 @@ def run_levels(
         if now < split:
             cap = low
             until = min(until, split)
-        if not timeline.snap:
+        if not timeline.state.snap:
             until = min(until, limit)
         i = min(cap, sketch.level[s])
         if i != held:
             if held >= 0:
-                mode = jobs.level_mode[base + held]
+                mode = modes.level_mode[base + held]
                 if extend(sketch, timeline, jobs, modes, j, mode, since, now, limit):
                     return True
             held, since = i, now
         if i < 0:
-            sketch.state[MODE] = -1
+            sketch.plan.mode = -1
         now = until
         if now >= times[s + 1]:
             s += 1
     if held < 0:
         return False
-    mode = jobs.level_mode[base + held]
+    mode = modes.level_mode[base + held]
     return extend(sketch, timeline, jobs, modes, j, mode, since, now, limit)
 
 
@@ -217,7 +221,7 @@ def run_levels(
 def share(
     sketch: Sketch,
     timeline: Timeline,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
     j: int,
     site: int,
@@ -235,18 +239,18 @@ def share(
 
     Returns whether the job is met; if not, the sketch is as it was.
     """
-    size = timeline.size[0]
+    size = timeline.state.size
     if first >= size or timeline.times[first] >= deadline:
         return False
     last = locate(timeline, deadline)
     if last < size and timeline.times[last] < deadline:
         last += 1
     levels = survey(sketch, timeline, jobs, modes, j, site, first, last, deadline)
-    count, gpu_s = sketch.segments[0], sketch.number[GPU_S]
-    left, loss = sketch.number[LEFT], sketch.number[LOSS]
-    mode, last_site = sketch.state[MODE], sketch.state[SITE]
-    last_end = sketch.end[count - 1] if count > 0 else 0.0
-    lossy = jobs.restart_s[j] > 0.0 or jobs.migration_s[j] > 0.0 or loss > 0.0
+    count, gpu_s = sketch.plan.segments, sketch.plan.gpu_s
+    left, loss = sketch.plan.left, sketch.plan.loss
+    mode, last_site = sketch.plan.mode, sketch.plan.site
+    last_end = sketch.pool[count - 1].end if count > 0 else 0.0
+    lossy = jobs[j].restart_s > 0.0 or jobs[j].migration_s > 0.0 or loss > 0.0
     for q in range(levels):
         if capped_work(sketch, levels, q) < left * (1.0 - CREDIT_TOLERANCE):
             continue
@@ -265,13 +269,13 @@ def share(
                     continue
             if run_levels(sketch, timeline, jobs, modes, j, site, first, split, low, q, deadline):
                 return True
-            missing = sketch.number[LEFT]
-            sketch.segments[0] = count
+            missing = sketch.plan.left
+            sketch.plan.segments = count
             if count > 0:
-                sketch.end[count - 1] = last_end
-            sketch.number[GPU_S] = gpu_s
-            sketch.number[LEFT], sketch.number[LOSS] = left, loss
-            sketch.state[MODE], sketch.state[SITE] = mode, last_site
+                sketch.pool[count - 1].end = last_end
+            sketch.plan.gpu_s = gpu_s
+            sketch.plan.left, sketch.plan.loss = left, loss
+            sketch.plan.mode, sketch.plan.site = mode, last_site
             work += missing * (1.0 + 1e-6)
     return False
 
@@ -280,7 +284,7 @@ def share(
 def most(
     sketch: Sketch,
     timeline: Timeline,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
     j: int,
     site: int,
@@ -291,7 +295,7 @@ def most(
 
     Returns whether it is done.
     """
-    size = timeline.size[0]
+    size = timeline.state.size
     if first >= size or timeline.times[first] >= limit:
         return False
     levels = survey(sketch, timeline, jobs, modes, j, site, first, size, limit)
@@ -305,7 +309,7 @@ def most(
 def unbroken(
     sketch: Sketch,
     timeline: Timeline,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
     j: int,
     mode: int,
@@ -316,46 +320,48 @@ def unbroken(
 
     Returns whether it is done by `limit`.
     """
-    times, free = timeline.times, timeline.free[modes.site[mode]]
+    times, free = timeline.times, timeline.free[modes.table[mode].site]
     last = first
-    while last < timeline.size[0] and free[last] >= modes.units[mode] and times[last] < limit:
+    while (
+        last < timeline.state.size and free[last] >= modes.table[mode].units and times[last] < limit
+    ):
         last += 1
     if last == first:
         return False
-    end = times[last] if timeline.snap else min(times[last], limit)
+    end = times[last] if timeline.state.snap else min(times[last], limit)
     return extend(sketch, timeline, jobs, modes, j, mode, times[first], end, limit)
 
 
 @kernel
 def rigid(
-    sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j: int, site: int, limit: float
+    sketch: Sketch, timeline: Timeline, jobs: Records, modes: Modes, j: int, site: int, limit: float
 ) -> bool:
     """Begin the sketch of a moldable job with its one run on `site`, done by `limit`.
 
     The least level that can be done in time, at its earliest start; if it runs already, only its
     own mode from now on. Returns whether it is done; if not, the sketch is void.
     """
-    first, size = jobs.first_piece[j], timeline.size[0]
-    running = jobs.run_mode[j]
+    first, size = jobs[j].first_piece, timeline.state.size
+    running = jobs[j].run_mode
     begin(sketch, jobs, j)
     if running >= 0:
-        if modes.site[running] != site:
+        if modes.table[running].site != site:
             return False
         return unbroken(sketch, timeline, jobs, modes, j, running, 0, limit)
-    for at in range(jobs.level_start[j, site], jobs.level_start[j, site + 1]):
-        mode = jobs.level_mode[at]
+    for at in range(modes.level_start[j, site], modes.level_start[j, site + 1]):
+        mode = modes.level_mode[at]
         s = first
         while s < size and timeline.times[s] < limit:
-            if timeline.free[site, s] < modes.units[mode]:
+            if timeline.free[site, s] < modes.table[mode].units:
                 s += 1
                 continue
             begin(sketch, jobs, j)
             if s > 0:
-                sketch.state[MODE] = -1
+                sketch.plan.mode = -1
             if unbroken(sketch, timeline, jobs, modes, j, mode, s, limit):
                 return True
             # The stretch is too short: go on behind it.
-            while s < size and timeline.free[site, s] >= modes.units[mode]:
+            while s < size and timeline.free[site, s] >= modes.table[mode].units:
                 s += 1
     return False
 
@@ -366,7 +372,7 @@ def cloud_site(timeline: Timeline, sketch: Sketch, turn: int) -> int:
 
     First the site where the job was last, then all others in their order.
     """
-    own = sketch.state[SITE]
+    own = sketch.plan.site
     if own >= 0 and not timeline.is_cloud[own]:
         own = -1
     if turn == 0:
@@ -379,18 +385,18 @@ def cloud_site(timeline: Timeline, sketch: Sketch, turn: int) -> int:
 def plan_met(
     sketch: Sketch,
     timeline: Timeline,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
     j: int,
     first: int,
-    rules: Rules,
+    rules: Record,
 ) -> bool:
     """Extend the sketch by the least cloud share that meets the deadline, on the first site with one.
 
     Aims the slack before the deadline, then at the deadline. Returns whether it is met; if not,
     the sketch of a malleable job is as it was, that of a moldable one void.
     """
-    deadline = jobs.deadline[j]
+    deadline = jobs[j].deadline
     for aim in range(2):
         if aim == 0 and rules.slack_s <= 0.0:
             continue
@@ -399,7 +405,7 @@ def plan_met(
             site = cloud_site(timeline, sketch, turn)
             if site < 0:
                 continue
-            if not jobs.malleable[j]:
+            if not jobs[j].malleable:
                 if rigid(sketch, timeline, jobs, modes, j, site, target):
                     return True
                 begin(sketch, jobs, j)
@@ -410,21 +416,21 @@ def plan_met(
 
 @kernel
 def plan_late(
-    sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j: int, first: int
+    sketch: Sketch, timeline: Timeline, jobs: Records, modes: Modes, j: int, first: int
 ) -> None:
     """Extend the sketch by the most that a job which cannot be met can get of one cloud site.
 
     The site that does most of the work by the deadline; of equals, the first with GPUs free at
     once. A moldable job gets the run that ends first.
     """
-    size = timeline.size[0]
-    if not jobs.malleable[j]:
+    size = timeline.state.size
+    if not jobs[j].malleable:
         _rigid_late(sketch, timeline, jobs, modes, j)
         return
     if first >= size:
         return
     best, best_work, best_now = -1, -1.0, False
-    deadline = jobs.deadline[j]
+    deadline = jobs[j].deadline
     for turn in range(timeline.free.shape[0] + 1):
         site = cloud_site(timeline, sketch, turn)
         if site < 0:
@@ -441,13 +447,13 @@ def plan_late(
 
 
 @kernel
-def _rigid_late(sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j: int) -> None:
+def _rigid_late(sketch: Sketch, timeline: Timeline, jobs: Records, modes: Modes, j: int) -> None:
     """Begin the sketch of a moldable job with the run on the first cloud site that completes it.
 
     If it runs already, it goes on for as long as it can.
     """
     begin(sketch, jobs, j)
-    running = jobs.run_mode[j]
+    running = jobs[j].run_mode
     if running >= 0:
         unbroken(sketch, timeline, jobs, modes, j, running, 0, math.inf)
         return
@@ -459,16 +465,20 @@ def _rigid_late(sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j:
 
 
 @kernel
-def load(sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, j: int) -> int:
+def load(
+    sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Records, modes: Modes, j: int
+) -> int:
     """Start the sketch of job j with the segments of its plan; return the piece after them."""
     begin(sketch, jobs, j)
     end = timeline.times[0]
-    for i in range(plans.first[j], plans.first[j] + plans.segments[j]):
-        if end < plans.start[i]:
-            sketch.state[MODE] = -1
-        end = plans.end[i]
-        if extend(sketch, timeline, jobs, modes, j, plans.mode[i], plans.start[i], end, math.inf):
+    for i in range(plans.table[j].first, plans.table[j].first + plans.table[j].segments):
+        if end < plans.pool[i].start:
+            sketch.plan.mode = -1
+        end = plans.pool[i].end
+        if extend(
+            sketch, timeline, jobs, modes, j, plans.pool[i].mode, plans.pool[i].start, end, math.inf
+        ):
             break
-    if plans.segments[j] == 0:
-        return jobs.first_piece[j]
+    if plans.table[j].segments == 0:
+        return jobs[j].first_piece
     return locate(timeline, end)

@@ -6,15 +6,23 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from edgeflow_opt.formulations.plans import walk
 from edgeflow_opt.problem import SolveStatus
 from edgeflow_opt.problem.arrays import FloatArray, IntArray
 from edgeflow_opt.solvers.base import FEATURES, Capabilities, Draft
-from edgeflow_opt.solvers.greedy.kernel import plan_jobs, rules_of
+from edgeflow_opt.solvers.greedy.kernel import Heuristic
 from edgeflow_opt.solvers.greedy.options import MEANINGS, GreedyOptions, options_from
-from edgeflow_opt.solvers.greedy.tables import WORK_MARGIN, Jobs, Modes, Plans, level_table
+from edgeflow_opt.solvers.greedy.tables import (
+    JOB,
+    MODE,
+    WORK_MARGIN,
+    Modes,
+    Records,
+    entry,
+    level_table,
+    table,
+)
 from edgeflow_opt.solvers.greedy.value import value_of
 
 if TYPE_CHECKING:
@@ -44,14 +52,21 @@ def heuristic_plan(
         (n, T) plan matrix that keeps capacities, memories, arrivals and the rules of moldable
         jobs; deadlines that must be met may be missed.
     """
-    modes = Modes(arrays.mode_site, arrays.mode_units, arrays.mode_gpus, arrays.mode_rate)
-    level_start, level_mode = level_table(
+    modes = table(
+        MODE,
+        site=arrays.mode_site,
+        units=arrays.mode_units,
+        gpus=arrays.mode_gpus,
+        rate=arrays.mode_rate,
+    )
+    levels = level_table(
         arrays.mode_start, modes, arrays.mode_usable, arrays.is_cloud, options.knee_cap
     )
     # A running mode that may not be used is left at once; a moldable job then never runs again.
     stuck = (arrays.running_mode >= 0) & ~arrays.mode_usable[arrays.running_mode]
     charged = 1.0 if options.charge_losses else 0.0
-    jobs = Jobs(
+    jobs = table(
+        JOB,
         work=arrays.required * (1.0 + WORK_MARGIN),
         deadline=arrays.deadline,
         weight=arrays.weight,
@@ -64,39 +79,35 @@ def heuristic_plan(
         run_mode=np.where(stuck, -1, arrays.running_mode),
         loss_left_s=charged * arrays.loss_left_s,
         last_site=arrays.last_site,
-        level_start=level_start,
-        level_mode=level_mode,
     )
-    planned = plan_jobs(
-        arrays.boundaries,
-        arrays.capacity,
-        arrays.is_cloud,
-        True,
-        jobs,
-        modes,
-        rules_of(options, select_jobs, carried_out=True),
+    planned = Heuristic(options, select_jobs, carried_out=True).plan(
+        arrays.boundaries, arrays.capacity, arrays.is_cloud, True, jobs, Modes(modes, *levels)
     )
     plan = np.full((arrays.num_jobs, arrays.num_slots), -1, dtype=np.int64)
-    _paint(plan, planned.plans, arrays.boundaries)
+    plans = planned.plans
+    _paint(plan, plans.table, plans.pool, arrays.boundaries)
     return plan
 
 
-@njit(cache=True)
-def _paint(plan: IntArray, plans: Plans, boundaries: FloatArray) -> None:
-    """Write the segments of all plans into an empty plan matrix."""
+@entry
+def _paint(plan: IntArray, plans: Records, pool: Records, boundaries: FloatArray) -> None:
+    """Write the segments of all plans, whose ends are boundaries, into an empty plan matrix."""
     for j in range(plan.shape[0]):
-        for i in range(plans.first[j], plans.first[j] + plans.segments[j]):
-            s = np.searchsorted(boundaries, plans.start[i])
-            while s < plan.shape[1] and boundaries[s] < plans.end[i]:
-                plan[j, s] = plans.mode[i]
+        s = 0
+        for i in range(plans[j].first, plans[j].first + plans[j].segments):
+            while boundaries[s] < pool[i].start:
+                s += 1
+            while s < plan.shape[1] and boundaries[s] < pool[i].end:
+                plan[j, s] = pool[i].mode
                 s += 1
 
 
-@njit(cache=True)
+@entry
 def _trim(plan: IntArray, last_slot: IntArray) -> None:
     """Take out the slots of `plan` after `last_slot`, in which jobs complete."""
     for j in range(plan.shape[0]):
-        plan[j, last_slot[j] + 1 :] = -1
+        for s in range(last_slot[j] + 1, plan.shape[1]):
+            plan[j, s] = -1
 
 
 class GreedySolver:

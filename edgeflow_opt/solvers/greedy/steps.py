@@ -6,18 +6,11 @@ ASPLOS 2023).
 
 from __future__ import annotations
 
-import heapq
 import math
 
-import numpy as np
-from numba import njit
-
-from edgeflow_opt.problem.arrays import BoolArray, IntArray
+from edgeflow_opt.problem.arrays import IntArray
+from edgeflow_opt.solvers.greedy.job_queue import drain, length, pop, precedes, push
 from edgeflow_opt.solvers.greedy.share import (
-    COMPLETION,
-    GPU_S,
-    LEFT,
-    MODE,
     begin,
     extend,
     load,
@@ -28,7 +21,16 @@ from edgeflow_opt.solvers.greedy.share import (
     share,
     unbroken,
 )
-from edgeflow_opt.solvers.greedy.tables import Jobs, Modes, Plans, Rules, Sketch, Timeline, kernel
+from edgeflow_opt.solvers.greedy.tables import (
+    Modes,
+    Plans,
+    Record,
+    Records,
+    Sketch,
+    Timeline,
+    entry,
+    kernel,
+)
 from edgeflow_opt.solvers.greedy.timeline import commit, drop, free_now, hold, now_mode
 
 # Codes of the options, see CHOICES.
@@ -37,62 +39,60 @@ BY_MAX_GPUS, BY_FREE_GPUS, BY_PLAN = 0, 1, 2
 
 
 @kernel
-def demand(jobs: Jobs, modes: Modes, timeline: Timeline, j: int) -> float:
+def demand(jobs: Records, modes: Modes, timeline: Timeline, j: int) -> float:
     """Return the GPU-seconds of job j at its least cloud level that would meet the deadline alone.
 
     At its least level where none would; +inf without a cloud level.
     """
     least = math.inf
-    piece = jobs.first_piece[j]
-    if piece >= timeline.size[0]:
+    piece = jobs[j].first_piece
+    if piece >= timeline.state.size:
         return math.inf
-    window = jobs.deadline[j] - timeline.times[piece]
+    window = jobs[j].deadline - timeline.times[piece]
     for k in range(timeline.free.shape[0]):
         if not timeline.is_cloud[k]:
             continue
-        for at in range(jobs.level_start[j, k], jobs.level_start[j, k + 1]):
-            mode = jobs.level_mode[at]
-            seconds = jobs.work[j] / modes.rate[mode]
+        for at in range(modes.level_start[j, k], modes.level_start[j, k + 1]):
+            mode = modes.level_mode[at]
+            seconds = jobs[j].work / modes.table[mode].rate
             if least == math.inf or seconds <= window:
-                least = modes.gpus[mode] * seconds
+                least = modes.table[mode].gpus * seconds
             if seconds <= window:
                 return least
     return least
 
 
-@njit(cache=True)
-def by_size(jobs: Jobs, modes: Modes, timeline: Timeline, chosen: IntArray) -> IntArray:
-    """Return the jobs `chosen` by rising demand per weight; of equals, the first one first."""
-    size = np.empty(len(chosen))
-    for i, j in enumerate(chosen):
-        weight = jobs.weight[j]
-        size[i] = demand(jobs, modes, timeline, j) / weight if weight > 0.0 else math.inf
-    return chosen[np.argsort(size, kind="mergesort")]
+@kernel
+def size_of(jobs: Records, modes: Modes, timeline: Timeline, j: int) -> float:
+    """Return the demand of job j per weight."""
+    weight = jobs[j].weight
+    return demand(jobs, modes, timeline, j) / weight if weight > 0.0 else math.inf
 
 
-@njit(cache=True)
+@entry
 def minimum_shares(
     sketch: Sketch,
     timeline: Timeline,
     plans: Plans,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
-    rules: Rules,
+    rules: Record,
     order: IntArray,
-    skip: BoolArray,
+    waiting: IntArray,
 ) -> int:
     """Give the jobs of `order` their least shares (step 1); return how many of them will miss.
 
-    A job that has a plan already goes on after its end, unless that completes it.
+    A job that has a plan already goes on after its end, unless that completes it. `waiting` is
+    work space of the length of `order`.
     """
     misses = 0
-    waiting = np.empty(len(order), dtype=np.int64)
     num_waiting = 0
-    for j in order:
-        if skip[j] or plans.completion[j] < math.inf:
+    for i in range(len(order)):
+        j = order[i]
+        if plans.table[j].completion < math.inf:
             continue
         piece = load(sketch, timeline, plans, jobs, modes, j)
-        if plans.segments[j] > 0 and not jobs.malleable[j]:
+        if plans.table[j].segments > 0 and not jobs[j].malleable:
             misses += 1
             continue
         met = plan_met(sketch, timeline, jobs, modes, j, piece, rules)
@@ -105,62 +105,67 @@ def minimum_shares(
                 continue
             plan_late(sketch, timeline, jobs, modes, j, piece)
         drop(timeline, modes, plans, j)
-        commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
-    for j in waiting[:num_waiting]:
+        commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
+    for i in range(num_waiting):
+        j = waiting[i]
         piece = load(sketch, timeline, plans, jobs, modes, j)
         plan_late(sketch, timeline, jobs, modes, j, piece)
         drop(timeline, modes, plans, j)
-        commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
+        commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
     return misses
 
 
 @kernel
-def edge_mode(jobs: Jobs, j: int, site: int) -> int:
+def edge_mode(modes: Modes, j: int, site: int) -> int:
     """Return the mode of job j on an edge site, -1 = none."""
-    at = jobs.level_start[j, site]
-    return jobs.level_mode[at] if at < jobs.level_start[j, site + 1] else -1
+    at = modes.level_start[j, site]
+    return modes.level_mode[at] if at < modes.level_start[j, site + 1] else -1
 
 
 @kernel
 def edge_run(
-    sketch: Sketch, timeline: Timeline, jobs: Jobs, modes: Modes, j: int, mode: int
+    sketch: Sketch, timeline: Timeline, jobs: Records, modes: Modes, j: int, mode: int
 ) -> bool:
     """Begin the sketch of job j on the edge from its first piece on, while servers last.
 
     Returns whether it is done by its deadline.
     """
     begin(sketch, jobs, j)
-    piece = jobs.first_piece[j]
-    if mode < 0 or piece >= timeline.size[0]:
+    piece = jobs[j].first_piece
+    if mode < 0 or piece >= timeline.state.size:
         return False
     unbroken(sketch, timeline, jobs, modes, j, mode, piece, math.inf)
-    return sketch.number[COMPLETION] <= jobs.deadline[j]
+    return sketch.plan.completion <= jobs[j].deadline
 
 
 @kernel
-def stays_on_edge(timeline: Timeline, jobs: Jobs, modes: Modes, j: int) -> bool:
+def stays_on_edge(timeline: Timeline, jobs: Records, modes: Modes, j: int) -> bool:
     """Whether job j runs on an edge site, that has a server left."""
-    mode = jobs.run_mode[j]
-    if mode < 0 or timeline.is_cloud[modes.site[mode]]:
+    mode = jobs[j].run_mode
+    if mode < 0 or timeline.is_cloud[modes.table[mode].site]:
         return False
-    return timeline.free[modes.site[mode], 0] > 0
+    return timeline.free[modes.table[mode].site, 0] > 0
 
 
-@njit(cache=True)
+@entry
 def offload(
     sketch: Sketch,
     timeline: Timeline,
     plans: Plans,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
-    rules: Rules,
+    rules: Record,
     order: IntArray,
     misses: int,
-) -> tuple[IntArray, IntArray]:
-    """Choose the jobs for the edge (step 2, Algorithm 1); return them and their modes.
+    queue: Records,
+    moved: IntArray,
+    mode_of: IntArray,
+) -> int:
+    """Choose the jobs for the edge (step 2, Algorithm 1); return how many.
 
-    The plans of the chosen jobs are those on the edge; their cloud units are not given back, since
-    the cloud is planned anew.
+    The first places of `moved` are the chosen jobs, and `mode_of[j]` is the mode of job j there; it
+    has to be -1 before. The plans of the chosen jobs are those on the edge; their cloud units are
+    not given back, since the cloud is planned anew.
 
     * Rule 1: a job on the edge stays, while servers last.
     * Rule 2, if cloud GPUs are left over now: a job that an edge server completes in time moves
@@ -168,125 +173,160 @@ def offload(
     * Rule 3, if some job misses: late jobs that hold less than their most GPUs move there, the one
       with the least deadline minus estimated end first.
     """
-    num_jobs = len(jobs.work)
-    chosen = np.empty(num_jobs, dtype=np.int64)
-    with_mode = np.empty(num_jobs, dtype=np.int64)
-    taken = np.zeros(num_jobs, dtype=np.bool_)
     count = 0
     left_over = free_now(timeline, True) > 0
-    if rules.rule_1:
-        for j in order:
-            if stays_on_edge(timeline, jobs, modes, j):
-                edge_run(sketch, timeline, jobs, modes, j, jobs.run_mode[j])
-                commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
-                chosen[count], with_mode[count], taken[j] = j, jobs.run_mode[j], True
-                count += 1
-    if rules.rule_2 and left_over:
-        for j in order:
-            if taken[j] or not _may_move(jobs, j):
+    for turn in range(len(order) if rules.rule_1 else 0):
+        j = order[turn]
+        if stays_on_edge(timeline, jobs, modes, j):
+            mode_of[j] = jobs[j].run_mode
+            _place(sketch, timeline, plans, jobs, modes, j, mode_of[j])
+            moved[count] = j
+            count += 1
+    for turn in range(len(order) if rules.rule_2 and left_over else 0):
+        j = order[turn]
+        if mode_of[j] >= 0 or not _may_move(jobs, j):
+            continue
+        for k in range(timeline.free.shape[0]):
+            mode = -1 if timeline.is_cloud[k] else edge_mode(modes, j, k)
+            if mode < 0 or not edge_run(sketch, timeline, jobs, modes, j, mode):
                 continue
-            for k in range(timeline.free.shape[0]):
-                mode = -1 if timeline.is_cloud[k] else edge_mode(jobs, j, k)
-                if mode < 0 or not edge_run(sketch, timeline, jobs, modes, j, mode):
-                    continue
-                commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
-                chosen[count], with_mode[count], taken[j] = j, mode, True
-                count += 1
-                break
+            commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
+            mode_of[j] = mode
+            moved[count] = j
+            count += 1
+            break
     if rules.rule_3 and misses > 0:
-        for j in _hopeless_first(timeline, plans, jobs, modes, rules, order, taken):
+        for turn in range(len(order)):
+            j = order[turn]
+            if mode_of[j] < 0 and not plans.table[j].met and _may_move(jobs, j):
+                _join_hopeless(timeline, plans, jobs, modes, rules, j, float(turn), queue)
+        while length(queue) > 0:
+            j = pop(queue)
             for k in range(timeline.free.shape[0]):
-                mode = -1 if timeline.is_cloud[k] else edge_mode(jobs, j, k)
-                piece = jobs.first_piece[j]
-                if mode < 0 or piece >= timeline.size[0] or timeline.free[k, piece] <= 0:
+                mode = -1 if timeline.is_cloud[k] else edge_mode(modes, j, k)
+                piece = jobs[j].first_piece
+                if mode < 0 or piece >= timeline.state.size or timeline.free[k, piece] <= 0:
                     continue
-                edge_run(sketch, timeline, jobs, modes, j, mode)
-                commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
-                chosen[count], with_mode[count], taken[j] = j, mode, True
+                _place(sketch, timeline, plans, jobs, modes, j, mode)
+                mode_of[j] = mode
+                moved[count] = j
                 count += 1
                 break
-    return chosen[:count], with_mode[:count]
+    return count
 
 
 @kernel
-def _may_move(jobs: Jobs, j: int) -> bool:
-    """Whether job j may begin a run on another site: a moldable job that runs may not."""
-    return jobs.malleable[j] or jobs.run_mode[j] < 0
-
-
-@njit(cache=True)
-def _hopeless_first(
+def _place(
+    sketch: Sketch,
     timeline: Timeline,
     plans: Plans,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
-    rules: Rules,
-    order: IntArray,
-    taken: BoolArray,
-) -> IntArray:
-    """Return the candidates of rule 3 by rising deadline minus estimated end."""
-    late = np.empty(len(order), dtype=np.int64)
-    priority = np.empty(len(order))
-    count = 0
-    for j in order:
-        if taken[j] or plans.met[j] or not _may_move(jobs, j):
+    j: int,
+    mode: int,
+) -> None:
+    """Make the run of job j in the edge mode `mode`, while servers last, its plan."""
+    edge_run(sketch, timeline, jobs, modes, j, mode)
+    commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
+
+
+@entry
+def place_on_edge(
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    moved: IntArray,
+    mode_of: IntArray,
+) -> None:
+    """Plan the jobs `moved` on the edge, in their order, each in its mode ``mode_of[j]``."""
+    for i in range(len(moved)):
+        _place(sketch, timeline, plans, jobs, modes, moved[i], mode_of[moved[i]])
+
+
+@kernel
+def _may_move(jobs: Records, j: int) -> bool:
+    """Whether job j may begin a run on another site: a moldable job that runs may not."""
+    return jobs[j].malleable or jobs[j].run_mode < 0
+
+
+@kernel
+def _join_hopeless(
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    rules: Record,
+    j: int,
+    turn: float,
+    queue: Records,
+) -> None:
+    """Put job j in the queue of rule 3, by rising deadline minus estimated end and then `turn`."""
+    held = now_mode(timeline, plans, j)
+    held_units = 0 if held < 0 else modes.table[held].units
+    held_site = -1 if held < 0 else modes.table[held].site
+    more, best_rate, free_rate = False, 0.0, 0.0
+    for k in range(timeline.free.shape[0]):
+        if not timeline.is_cloud[k]:
             continue
-        held = now_mode(timeline, plans, j)
-        held_units = 0 if held < 0 else modes.units[held]
-        held_site = -1 if held < 0 else modes.site[held]
-        more, best_rate, free_rate = False, 0.0, 0.0
-        for k in range(timeline.free.shape[0]):
-            if not timeline.is_cloud[k]:
-                continue
-            room = timeline.free[k, 0] + (held_units if k == held_site else 0)
-            for at in range(jobs.level_start[j, k], jobs.level_start[j, k + 1]):
-                mode = jobs.level_mode[at]
-                more = more or held < 0 or (k == held_site and modes.units[mode] > held_units)
-                best_rate = max(best_rate, modes.rate[mode])
-                if modes.units[mode] <= room:
-                    free_rate = max(free_rate, modes.rate[mode])
-        if held >= 0 and not more:
-            continue
-        rate = free_rate if rules.hopeless_by == BY_FREE_GPUS else best_rate
-        end = math.inf
-        if rules.hopeless_by == BY_PLAN:
-            end = plans.completion[j]
-        elif rate > 0.0:
-            end = timeline.times[min(jobs.first_piece[j], timeline.size[0])] + jobs.work[j] / rate
-        late[count], priority[count] = j, jobs.deadline[j] - end
-        count += 1
-    return late[np.argsort(priority[:count], kind="mergesort")]
+        room = timeline.free[k, 0] + (held_units if k == held_site else 0)
+        for at in range(modes.level_start[j, k], modes.level_start[j, k + 1]):
+            mode = modes.level_mode[at]
+            more = more or held < 0 or (k == held_site and modes.table[mode].units > held_units)
+            best_rate = max(best_rate, modes.table[mode].rate)
+            if modes.table[mode].units <= room:
+                free_rate = max(free_rate, modes.table[mode].rate)
+    if held >= 0 and not more:
+        return
+    rate = free_rate if rules.hopeless_by == BY_FREE_GPUS else best_rate
+    end = math.inf
+    if rules.hopeless_by == BY_PLAN:
+        end = plans.table[j].completion
+    elif rate > 0.0:
+        end = timeline.times[min(jobs[j].first_piece, timeline.state.size)] + jobs[j].work / rate
+    push(queue, jobs[j].deadline - end, turn, j)
 
 
 @kernel
 def _next_level(
-    timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, j: int, held: int
+    timeline: Timeline, plans: Plans, jobs: Records, modes: Modes, j: int, held: int
 ) -> int:
     """Return the next level that job j could hold now, given what is free, -1 = none."""
     if held >= 0:
-        site, units = modes.site[held], modes.units[held]
+        site, units = modes.table[held].site, modes.table[held].units
         if not timeline.is_cloud[site]:
             return -1
-        for at in range(jobs.level_start[j, site], jobs.level_start[j, site + 1]):
-            mode = jobs.level_mode[at]
-            if modes.units[mode] > units:
-                return mode if modes.units[mode] - units <= timeline.free[site, 0] else -1
+        for at in range(modes.level_start[j, site], modes.level_start[j, site + 1]):
+            mode = modes.level_mode[at]
+            if modes.table[mode].units > units:
+                return mode if modes.table[mode].units - units <= timeline.free[site, 0] else -1
         return -1
-    planned = modes.site[plans.mode[plans.first[j]]] if plans.segments[j] > 0 else -1
+    planned = (
+        modes.table[plans.pool[plans.table[j].first].mode].site
+        if plans.table[j].segments > 0
+        else -1
+    )
     for k in range(timeline.free.shape[0]):
         if not timeline.is_cloud[k] or (planned >= 0 and k != planned):
             continue
-        at = jobs.level_start[j, k]
-        if at < jobs.level_start[j, k + 1]:
-            mode = jobs.level_mode[at]
-            if modes.units[mode] <= timeline.free[k, 0]:
+        at = modes.level_start[j, k]
+        if at < modes.level_start[j, k + 1]:
+            mode = modes.level_mode[at]
+            if modes.table[mode].units <= timeline.free[k, 0]:
                 return mode
     return -1
 
 
 @kernel
 def more_now(
-    sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, rules: Rules, j: int
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    rules: Record,
+    j: int,
 ) -> tuple[int, float]:
     """Draw the plan in which job j holds its next level in the first piece and its share later.
 
@@ -300,7 +340,7 @@ def more_now(
     mode = _next_level(timeline, plans, jobs, modes, j, held)
     if mode < 0:
         return -1, 0.0
-    site, deadline = modes.site[mode], jobs.deadline[j]
+    site, deadline = modes.table[mode].site, jobs[j].deadline
     hold(timeline, modes, plans, j, 1)
     begin(sketch, jobs, j)
     start, end = timeline.times[0], timeline.times[1]
@@ -309,27 +349,28 @@ def more_now(
             sketch, timeline, jobs, modes, j, site, 1, deadline - rules.slack_s, rules.two_level
         )
         done = done or share(sketch, timeline, jobs, modes, j, site, 1, deadline, rules.two_level)
-        if not done and not plans.met[j]:
+        if not done and not plans.table[j].met:
             most(sketch, timeline, jobs, modes, j, site, 1, math.inf)
     hold(timeline, modes, plans, j, -1)
-    if plans.met[j] and sketch.number[COMPLETION] > deadline:
+    if plans.table[j].met and sketch.plan.completion > deadline:
         return -1, 0.0
-    extra = modes.units[mode] - (modes.units[held] if held >= 0 else 0)
-    score = (plans.gpu_s[j] - sketch.number[GPU_S]) / extra
+    extra = modes.table[mode].units - (modes.table[held].units if held >= 0 else 0)
+    score = (plans.table[j].gpu_s - sketch.plan.gpu_s) / extra
     if not math.isfinite(score):
         score = -1e300
     return (0 if held < 0 else 1), score
 
 
-@njit(cache=True)
+@entry
 def scale(
     sketch: Sketch,
     timeline: Timeline,
     plans: Plans,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
-    rules: Rules,
+    rules: Record,
     order: IntArray,
+    queue: Records,
 ) -> None:
     """Hand out the cloud GPUs left over now, one level at a time (step 3).
 
@@ -337,37 +378,41 @@ def scale(
     comes to the front, and it goes back into the queue where it is no longer the best: what others
     were given in the meantime lowers scores and never raises them by much.
     """
-    queue = [(0, 0.0, -1)]
-    queue.pop()
-    reserved_only = rules.select or rules.late == LATE_NOTHING
-    for j in order:
+    for i in range(len(order)):
+        j = order[i]
         if free_now(timeline, True) <= 0:
             break
-        if jobs.first_piece[j] > 0 or not jobs.malleable[j]:
+        if jobs[j].first_piece > 0 or not jobs[j].malleable:
             continue
-        if reserved_only and not plans.met[j]:
+        if rules.reserved_only and not plans.table[j].met:
             continue
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
         if group >= 0:
-            heapq.heappush(queue, (group, -score, j))
-    while len(queue) > 0 and free_now(timeline, True) > 0:
-        j = heapq.heappop(queue)[2]
+            push(queue, group, -score, j)
+    while length(queue) > 0 and free_now(timeline, True) > 0:
+        j = pop(queue)
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
         if group < 0:
             continue
-        if len(queue) > 0 and (group, -score, j) > queue[0]:
-            heapq.heappush(queue, (group, -score, j))
+        if length(queue) > 0 and precedes(queue, 1, group, -score, j):
+            push(queue, group, -score, j)
             continue
         drop(timeline, modes, plans, j)
-        commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
+        commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
         if group >= 0:
-            heapq.heappush(queue, (group, -score, j))
+            push(queue, group, -score, j)
 
 
 @kernel
 def _best_left_over(
-    sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Jobs, modes: Modes, j: int, limit: float
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    j: int,
+    limit: float,
 ) -> bool:
     """Lengthen the plan of job j by what one site has left over until `limit`; return if it helps.
 
@@ -384,21 +429,23 @@ def _best_left_over(
         if turn == sites and drawn == best:
             break
         piece = load(sketch, timeline, plans, jobs, modes, j)
-        before = sketch.number[LEFT]
-        if not jobs.malleable[j]:
-            if plans.segments[j] > 0 or not rigid(sketch, timeline, jobs, modes, j, site, limit):
+        before = sketch.plan.left
+        if not jobs[j].malleable:
+            if plans.table[j].segments > 0 or not rigid(
+                sketch, timeline, jobs, modes, j, site, limit
+            ):
                 continue
         elif timeline.is_cloud[site]:
             most(sketch, timeline, jobs, modes, j, site, piece, limit)
         else:
             _edge_left_over(sketch, timeline, jobs, modes, j, site, piece, limit)
         drawn = site
-        left, end = sketch.number[LEFT], sketch.number[COMPLETION]
+        left, end = sketch.plan.left, sketch.plan.completion
         better = left < best_left or (left == best_left and end < best_end)
         if turn < sites and left < before and better:
             best, best_left, best_end = site, left, end
     drop(timeline, modes, plans, j)
-    commit(timeline, modes, plans, sketch, j, jobs.deadline[j])
+    commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
     return True
 
 
@@ -406,7 +453,7 @@ def _best_left_over(
 def _edge_left_over(
     sketch: Sketch,
     timeline: Timeline,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
     j: int,
     site: int,
@@ -414,51 +461,51 @@ def _edge_left_over(
     limit: float,
 ) -> None:
     """Extend the sketch by a run on an edge site from the first free server on."""
-    mode = edge_mode(jobs, j, site)
-    held = sketch.state[MODE]
-    if held >= 0 and modes.site[held] == site:
+    mode = edge_mode(modes, j, site)
+    held = sketch.plan.mode
+    if held >= 0 and modes.table[held].site == site:
         mode = held
     if mode < 0:
         return
     first = piece
-    while first < timeline.size[0] and timeline.free[site, first] <= 0:
+    while first < timeline.state.size and timeline.free[site, first] <= 0:
         first += 1
     if first > piece:
-        sketch.state[MODE] = -1
+        sketch.plan.mode = -1
     unbroken(sketch, timeline, jobs, modes, j, mode, first, limit)
 
 
-@njit(cache=True)
+@entry
 def fill(
     sketch: Sketch,
     timeline: Timeline,
     plans: Plans,
-    jobs: Jobs,
+    jobs: Records,
     modes: Modes,
     order: IntArray,
-    refused: BoolArray,
+    best_effort: IntArray,
+    queue: Records,
+    unmet: IntArray,
 ) -> None:
     """Give what is left over to jobs that are not done: first up to their deadlines, then beyond.
 
-    The ones that need least per weight come first; best-effort jobs come last.
+    The ones of `order` that need least per weight come first; then the best-effort jobs, in the
+    same way. `unmet` is work space of the length of `order`.
     """
-    open_jobs = np.empty(len(jobs.work), dtype=np.int64)
-    count = 0
-    for j in order:
-        if plans.completion[j] == math.inf and not refused[j]:
-            open_jobs[count] = j
-            count += 1
-    unmet = by_size(jobs, modes, timeline, open_jobs[:count])
-    for j in unmet:
-        if plans.segments[j] == 0:
-            _best_left_over(sketch, timeline, plans, jobs, modes, j, jobs.deadline[j])
-    for j in unmet:
-        if plans.completion[j] == math.inf:
+    for i in range(len(order)):
+        j = order[i]
+        if plans.table[j].completion == math.inf:
+            push(queue, size_of(jobs, modes, timeline, j), i, j)
+    count = drain(queue, unmet)
+    for turn in range(2 * count):
+        j = unmet[turn % count]
+        if turn < count:
+            if plans.table[j].segments == 0:
+                _best_left_over(sketch, timeline, plans, jobs, modes, j, jobs[j].deadline)
+        elif plans.table[j].completion == math.inf:
             _best_left_over(sketch, timeline, plans, jobs, modes, j, math.inf)
-    count = 0
-    for j in range(len(jobs.work)):
-        if jobs.deadline[j] == math.inf and not refused[j]:
-            open_jobs[count] = j
-            count += 1
-    for j in by_size(jobs, modes, timeline, open_jobs[:count]):
-        _best_left_over(sketch, timeline, plans, jobs, modes, j, math.inf)
+    for i in range(len(best_effort)):
+        j = best_effort[i]
+        push(queue, size_of(jobs, modes, timeline, j), i, j)
+    while length(queue) > 0:
+        _best_left_over(sketch, timeline, plans, jobs, modes, pop(queue), math.inf)

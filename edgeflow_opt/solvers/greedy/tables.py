@@ -1,4 +1,9 @@
-"""What the kernels compute on: jobs, modes, rules, free capacity and plans as groups of arrays."""
+"""What the kernels compute on: tables of records for jobs, modes, rules, free capacity and plans.
+
+Fields that belong together are records of one structured array, and single numbers those of one
+record: a kernel then has a dozen arguments. With an array for each field it has forty, and numba
+takes four times as long to compile them.
+"""
 
 from __future__ import annotations
 
@@ -6,169 +11,203 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.core.options import DefaultOptions
 
 from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
 
-_WITHOUT_COUNTS: dict[str, Any] = {"cache": True, "_nrt": False}
+_COMMON: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
+_ONLY_FROM_KERNELS: dict[str, Any] = {"no_cpython_wrapper": True, **_COMMON}
+if hasattr(DefaultOptions, "_nrt"):
+    # They allocate no array, so no reference need be counted, and counting would take as long as
+    # the work itself. The option is private to numba: without it the kernels are slower, that is all.
+    _ONLY_FROM_KERNELS["_nrt"] = False
 
-#: Decorator of kernels that allocate no array. They keep no reference counts: with groups of some
-#: forty arrays as arguments, counting takes four times as long as the work itself.
-kernel: Any = njit(**_WITHOUT_COUNTS)
+#: Decorator of kernels that only other kernels call. They are compiled into those, which are
+#: cached; a call from Python would fail.
+kernel: Any = njit(**_ONLY_FROM_KERNELS)
+
+#: Decorator of kernels that are called from Python.
+entry: Any = njit(cache=True, **_COMMON)
 
 #: Share of the work planned on top of what completion needs, against rounding.
 WORK_MARGIN = 1e-9
 
+#: A table or one record of it; numpy does not know the types of its fields by name.
+Records = np.ndarray[Any, Any]
+Record = Any
+
+
+def _records(**fields: Any) -> np.dtype[Any]:
+    return np.dtype(list(fields.items()), align=True)
+
+
+#: A mode.
+MODE = _records(site=np.int64, units=np.int64, gpus=np.int64, rate=np.float64)
+
+#: A job: `work` = credit that plans aim at, iterations; `deadline` +inf = best effort;
+#: `first_piece` of the timeline in which it may run; `fresh` = subject to admission control;
+#: `run_mode` -1 = idle; `last_site` -1 = never ran.
+JOB = _records(
+    work=np.float64,
+    deadline=np.float64,
+    weight=np.float64,
+    restart_s=np.float64,
+    migration_s=np.float64,
+    loss_left_s=np.float64,
+    first_piece=np.int64,
+    run_mode=np.int64,
+    last_site=np.int64,
+    must=np.bool_,
+    malleable=np.bool_,
+    fresh=np.bool_,
+)
+
+#: :class:`~edgeflow_opt.solvers.greedy.options.GreedyOptions` as numbers.
+RULES = _records(
+    late=np.int64,
+    hopeless_by=np.int64,
+    slack_s=np.float64,
+    two_level=np.bool_,
+    reserved_only=np.bool_,
+    rule_1=np.bool_,
+    rule_2=np.bool_,
+    rule_3=np.bool_,
+)
+
+#: Of a timeline: the number of pieces; whether none may be split; whether an array was too small,
+#: which makes all results void.
+TIMELINE_STATE = _records(size=np.int64, snap=np.bool_, overflow=np.bool_)
+
+#: The plan of a job: segments ``first : first + segments`` of the pool; `completion` in seconds,
+#: +inf = not within the plan; `gpu_s` GPU-seconds until then.
+PLAN = _records(
+    completion=np.float64, gpu_s=np.float64, first=np.int64, segments=np.int64, met=np.bool_
+)
+
+#: A time in which a job holds a mode.
+SEGMENT = _records(start=np.float64, end=np.float64, mode=np.int64)
+
+#: Of the plans: the length of the pool in use.
+POOL_STATE = _records(used=np.int64)
+
+#: A plan in the making: credit and loss of the last run that are `left`, the mode held at the end
+#: (-1 = idle), the last site (-1 = never ran).
+DRAFT = _records(
+    completion=np.float64,
+    gpu_s=np.float64,
+    left=np.float64,
+    loss=np.float64,
+    segments=np.int64,
+    mode=np.int64,
+    site=np.int64,
+)
+
+#: A level of the job that is surveyed, and the seconds for which it is the highest that is free.
+LEVEL = _records(rate=np.float64, span=np.float64, units=np.int64)
+
 
 class Modes(NamedTuple):
-    """(M,) site, units, GPUs and rate of every mode."""
+    """The modes, and those that the heuristic may choose, called *levels*.
 
-    site: IntArray
-    units: IntArray
-    gpus: IntArray
-    rate: FloatArray
-
-
-class Jobs(NamedTuple):
-    """The jobs; `level_start[j, k] : level_start[j, k + 1]` are those of job j on site k.
-
-    A *level* is a mode that the heuristic may choose: on a cloud site they rise in units (and,
-    with the knee cap, in rate); on an edge site there is at most one, the fastest.
+    Levels ``level_start[j, k] : level_start[j, k + 1]`` are those of job j on site k: on a cloud
+    site they rise in units (and, with the knee cap, in rate); on an edge site there is at most one,
+    the fastest.
     """
 
-    work: FloatArray
-    """Credit that plans aim at, iterations."""
-    deadline: FloatArray
-    """+inf = best effort."""
-    weight: FloatArray
-    first_piece: IntArray
-    """First piece of the timeline in which the job may run."""
-    must: BoolArray
-    malleable: BoolArray
-    fresh: BoolArray
-    """Whether the job is subject to admission control."""
-    restart_s: FloatArray
-    migration_s: FloatArray
-    run_mode: IntArray
-    """Running mode, -1 = idle."""
-    loss_left_s: FloatArray
-    last_site: IntArray
-    """-1 = never ran."""
+    table: Records
+    """(M,) of :data:`MODE`."""
     level_start: IntArray
     level_mode: IntArray
 
 
-class Rules(NamedTuple):
-    """:class:`~edgeflow_opt.solvers.greedy.options.GreedyOptions` as numbers."""
-
-    select: bool
-    two_level: bool
-    late: int
-    admission: int
-    hopeless_by: int
-    by_deadline: bool
-    rule_1: bool
-    rule_2: bool
-    rule_3: bool
-    slack_s: float
-    elastic: bool
-    fill: bool
-
-
 class Timeline(NamedTuple):
-    """Free units as a step function of time: pieces ``times[s] : times[s + 1]``, s < size[0].
+    """Free units as a step function of time: pieces ``times[s] : times[s + 1]``, s < state.size.
 
-    With `snap` the pieces are the slots of a grid: none is ever split, and whatever begins or ends
-    inside one is moved to its ends. Without, pieces are split where plans begin and end.
+    With `state.snap` the pieces are the slots of a grid: none is ever split, and whatever begins or
+    ends inside one is moved to its ends. Without, pieces are split where plans begin and end.
     """
 
     times: FloatArray
     free: IntArray
     """(K, pieces) units."""
-    size: IntArray
-    """(1,) number of pieces."""
-    snap: bool
     is_cloud: BoolArray
-    overflow: BoolArray
-    """(1,) set when an array was too small: all results are void."""
+    state: Record
+    """:data:`TIMELINE_STATE`."""
 
 
 class Plans(NamedTuple):
-    """The plans: segments ``first[j] : first[j] + segments[j]`` of the pool belong to job j."""
+    """The plans of all jobs."""
 
-    first: IntArray
-    segments: IntArray
-    start: FloatArray
-    end: FloatArray
-    mode: IntArray
-    used: IntArray
-    """(1,) length of the pool in use."""
-    completion: FloatArray
-    """(n,) seconds, +inf = not within the plan."""
-    met: BoolArray
-    gpu_s: FloatArray
-    """(n,) GPU-seconds until completion."""
+    table: Records
+    """(n,) of :data:`PLAN`."""
+    pool: Records
+    """Of :data:`SEGMENT`."""
+    state: Record
+    """:data:`POOL_STATE`."""
 
 
 class Sketch(NamedTuple):
     """A plan of one job in the making, and work space for it."""
 
-    start: FloatArray
-    end: FloatArray
-    mode: IntArray
-    segments: IntArray
-    """(1,) number of segments."""
-    number: FloatArray
-    """(5,) completion, GPU-seconds, credit left, loss left of the last run, credit by deadline."""
-    state: IntArray
-    """(2,) mode held at the end (-1 = idle), last site (-1 = never ran)."""
+    plan: Record
+    """:data:`DRAFT`."""
+    pool: Records
+    """Its segments, of :data:`SEGMENT`."""
     level: IntArray
     """(pieces,) highest level that is free."""
-    rate: FloatArray
-    units: IntArray
-    span: FloatArray
-    """(levels,) seconds for which a level is the highest that is free."""
+    levels: Records
+    """Of :data:`LEVEL`."""
+
+
+def record(dtype: np.dtype[Any], **fields: Any) -> Record:
+    """Return one record, which kernels may change; fields that are not given are zero."""
+    made = np.zeros(1, dtype=dtype)[0]
+    for name, value in fields.items():
+        made[name] = value
+    return made
+
+
+def table(dtype: np.dtype[Any], **fields: Any) -> Records:
+    """Return the columns `fields`, all of one length, as a table."""
+    made = np.zeros(len(next(iter(fields.values()))), dtype=dtype)
+    for name, column in fields.items():
+        made[name] = column
+    return made
 
 
 def new_plans(num_jobs: int, pool: int) -> Plans:
     """Return empty plans of `num_jobs` jobs with room for `pool` segments."""
-    return Plans(
-        first=np.zeros(num_jobs, dtype=np.int64),
-        segments=np.zeros(num_jobs, dtype=np.int64),
-        start=np.empty(pool),
-        end=np.empty(pool),
-        mode=np.empty(pool, dtype=np.int64),
-        used=np.zeros(1, dtype=np.int64),
-        completion=np.full(num_jobs, np.inf),
-        met=np.zeros(num_jobs, dtype=np.bool_),
-        gpu_s=np.zeros(num_jobs),
-    )
+    plans = Plans(np.zeros(num_jobs, PLAN), np.empty(pool, SEGMENT), record(POOL_STATE))
+    forget(plans)
+    return plans
+
+
+def forget(plans: Plans) -> None:
+    """Make all plans empty."""
+    plans.state["used"] = 0
+    plans.table[:] = 0
+    plans.table["completion"] = np.inf
 
 
 def new_sketch(pieces: int, levels: int) -> Sketch:
     """Return work space for timelines of up to `pieces` pieces and jobs of `levels` levels."""
     return Sketch(
-        start=np.empty(2 * pieces + 8),
-        end=np.empty(2 * pieces + 8),
-        mode=np.empty(2 * pieces + 8, dtype=np.int64),
-        segments=np.zeros(1, dtype=np.int64),
-        number=np.zeros(5),
-        state=np.zeros(2, dtype=np.int64),
+        plan=record(DRAFT),
+        pool=np.empty(2 * pieces + 8, SEGMENT),
         level=np.empty(pieces + 1, dtype=np.int64),
-        rate=np.empty(levels + 1),
-        units=np.empty(levels + 1, dtype=np.int64),
-        span=np.empty(levels + 1),
+        levels=np.zeros(levels + 1, LEVEL),
     )
 
 
-@njit(cache=True)
+@entry
 def level_table(
     mode_start: IntArray,
-    modes: Modes,
+    modes: Records,
     usable: BoolArray,
     is_cloud: BoolArray,
     knee_cap: bool,
 ) -> tuple[IntArray, IntArray]:
-    """Return `level_start` (n, K+1) and `level_mode` of :class:`Jobs`.
+    """Return `level_start` (n, K+1) and `level_mode` of :class:`Modes`.
 
     Cloud levels are the usable modes by rising units, with the knee cap only such as raise the
     rate above all smaller ones; the edge level is the fastest usable mode (of equals, the one of
@@ -183,17 +222,17 @@ def level_table(
         for k in range(num_sites):
             level_start[j, k] = first = total
             for m in range(mode_start[j], mode_start[j + 1]):
-                if modes.site[m] != k or not usable[m]:
+                if modes[m].site != k or not usable[m]:
                     continue
                 if not is_cloud[k] and total > first:
                     other = level_mode[first]
-                    faster = modes.rate[m] > modes.rate[other]
-                    same = modes.rate[m] == modes.rate[other]
-                    if faster or (same and modes.gpus[m] < modes.gpus[other]):
+                    faster = modes[m].rate > modes[other].rate
+                    same = modes[m].rate == modes[other].rate
+                    if faster or (same and modes[m].gpus < modes[other].gpus):
                         level_mode[first] = m
                     continue
                 at = total
-                while at > first and modes.units[level_mode[at - 1]] > modes.units[m]:
+                while at > first and modes[level_mode[at - 1]].units > modes[m].units:
                     level_mode[at] = level_mode[at - 1]
                     at -= 1
                 level_mode[at] = m
@@ -202,7 +241,7 @@ def level_table(
                 kept = first
                 for at in range(first, total):
                     m = level_mode[at]
-                    if kept == first or modes.rate[m] > modes.rate[level_mode[kept - 1]]:
+                    if kept == first or modes[m].rate > modes[level_mode[kept - 1]].rate:
                         level_mode[kept] = m
                         kept += 1
                 total = kept

@@ -6,10 +6,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from edgeflow_opt.problem import ObjectiveValue
 from edgeflow_opt.problem.arrays import FloatArray, IntArray
+from edgeflow_opt.solvers.greedy.tables import entry
 
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.plans import PlanWalk
@@ -49,7 +49,7 @@ def value_of(
     return dataclasses.replace(value, weighted=value.weighted_sum(objective.weights))
 
 
-@njit(cache=True)
+@entry
 def _cost(plan: IntArray, lengths: FloatArray, mode_cost: FloatArray) -> float:
     """Return the cost of all that `plan` holds."""
     total = 0.0
