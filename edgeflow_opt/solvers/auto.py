@@ -4,7 +4,8 @@
 2. Capacity prices: a proven bound and price-guided plans (:mod:`edgeflow_opt.solvers.price`).
 3. Where these do not meet and the instance is small, HiGHS and CP-SAT in turn on what is left,
    with the bound and the plan that are known.
-4. The levels below the first, on a MILP engine where the model is small enough.
+4. The levels below the first: a few jobs at a time (:mod:`edgeflow_opt.solvers.polish`), then on a
+   MILP engine where the model is small enough.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from edgeflow_opt.solvers.base import FEATURES, Capabilities
 from edgeflow_opt.solvers.cpsat import CpSatEngine
 from edgeflow_opt.solvers.highs import HighsEngine
 from edgeflow_opt.solvers.lexicographic import LevelSolve
+from edgeflow_opt.solvers.polish import polish
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem
@@ -25,7 +27,10 @@ if TYPE_CHECKING:
 
 #: Share of the time for prices where a MILP engine can follow on level 1, where one can on the
 #: levels below only, and where none can.
-_PRICE_SHARE_SMALL, _PRICE_SHARE_MIDDLE, _PRICE_SHARE_LARGE = 0.25, 0.85, 1.0
+_PRICE_SHARE_SMALL, _PRICE_SHARE_MIDDLE, _PRICE_SHARE_LARGE = 0.25, 0.85, 0.9
+
+#: Share of the time left for the polish where a MILP engine follows.
+_POLISH_SHARE = 0.5
 
 #: Largest number of columns (modes x slots) on which MILP engines are of use for level 1.
 _SMALL_COLUMNS = 60_000
@@ -68,7 +73,7 @@ class AutoSolver:
             share = _PRICE_SHARE_SMALL
         elif work.fits((1.0 - _PRICE_SHARE_MIDDLE) * control.left_s):
             share = _PRICE_SHARE_MIDDLE
-        work.use_prices(share * control.left_s)
+        work.use_prices(share * control.left_s, fixing=small)
         if small and not work.closed and not control.stopped:
             # HiGHS closes most of what is left soon; where it does not, CP-SAT may.
             work.first_level(share=0.6)
@@ -76,6 +81,7 @@ class AutoSolver:
                 work.engine = CpSatEngine()
                 work.first_level(share=0.8)
                 work.engine = HighsEngine()
+        polish(work, (_POLISH_SHARE if work.fits(control.left_s) else 1.0) * control.left_s)
         work.levels_below()
 
 

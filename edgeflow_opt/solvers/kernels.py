@@ -15,6 +15,7 @@ MODULES = (
     "edgeflow_opt.solvers.greedy",
     "edgeflow_opt.solvers.price",
     "edgeflow_opt.solvers.leftovers",
+    "edgeflow_opt.solvers.polish",
 )
 
 #: Loading the kernels from the cache takes less than this, compiling them more, seconds.

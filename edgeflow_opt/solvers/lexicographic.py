@@ -120,10 +120,10 @@ class LevelSolve:
         if not self._infeasible:
             offer_start(self.problem, self.arrays, self.options, self.control, self.incumbent)
 
-    def use_prices(self, seconds: float) -> None:
-        """Take plan, bound and reduced costs of the price engine, for at most `seconds`.
+    def use_prices(self, seconds: float, *, fixing: bool = True) -> None:
+        """Take plan, bound and, for `fixing`, reduced costs of the price engine.
 
-        It knows level 1 of the lexicographic objective only.
+        For at most `seconds`. It knows level 1 of the lexicographic objective only.
         """
         if self.closed or self.problem.objective.weights is not None:
             return
@@ -140,7 +140,7 @@ class LevelSolve:
             self.incumbent.offer(draft.plan, "price")
         if draft.bound is not None:
             self.tighten(draft.bound)
-        if not self.closed and self.incumbent.plan is not None:
+        if fixing and not self.closed and self.incumbent.plan is not None:
             part = self.control.part(0.2 * seconds)
             self._dual = dual_bound(self.arrays, control=part, exact_iterations=_FIXING_ITERATIONS)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.lexicographic import LevelSolve
 
 #: Bins of work by which the labels of a state are kept apart.
-_BINS = 128
+_BINS = 64
 
 #: Wall seconds of one call of a kernel, about.
 _CALL_S = 0.02
@@ -38,8 +38,14 @@ _CALL_S = 0.02
 #: Moves of one call where the result must not depend on the clock.
 _STEADY_MOVES = 32
 
-#: Moves in a row without gain after which the plan counts as polished, per job.
-_PATIENCE = 60
+#: Moves in a row without gain after which the plan counts as polished: per job, and at least.
+_PATIENCE, _LEAST_PATIENCE = 400, 1000
+
+#: Moves where the result must not depend on the clock, per job.
+_STEADY_MOVES_PER_JOB = 100
+
+#: Wall seconds kept back for checking the plan, per job.
+_RESERVE_PER_JOB_S = 2e-4
 
 #: A gain below this, relative to the level as a whole, does not count (as in ObjectiveValue).
 _LEAST_GAINS = (1e-9, 1e-7, 1e-7, 1e-7, 1e-7)
@@ -106,7 +112,11 @@ def polish(work: LevelSolve, seconds: float) -> None:
         return
     if work.problem.objective.weights is not None:
         return
-    control = work.control.part(seconds)
+    # What follows, turning the plan into a checked schedule, takes time in plain Python.
+    reserve_s = 0.02 + _RESERVE_PER_JOB_S * arrays.num_jobs
+    control = work.control.part(min(seconds, work.control.left_s - reserve_s))
+    if control.stopped:
+        return
     polisher = Polisher(arrays, incumbent.plan, work.options.seed)
     begin = control.elapsed_s
     gains = moves = 0
@@ -134,8 +144,12 @@ def _shakes(polisher: Polisher, control: SolveControl, *, steady: bool) -> tuple
     `steady` = calls of one size, so that the moves do not depend on the clock.
     """
     gains = moves = idle = 0
+    num_jobs = len(polisher.plan)
+    patience = max(_LEAST_PATIENCE, _PATIENCE * num_jobs)
     batch = _STEADY_MOVES if steady else 4
-    while not control.stopped and idle < _PATIENCE * len(polisher.plan):
+    while not control.stopped and idle < patience:
+        if steady and moves >= _STEADY_MOVES_PER_JOB * num_jobs:
+            break
         begin = control.elapsed_s
         found = polisher.shake(batch)
         taken = control.elapsed_s - begin

@@ -461,12 +461,13 @@ def _moldable(data: Any, j: int, space: Any, meet: bool, upper: float, row: Any)
 
 @njit(nogil=True)
 def _replan(
-    data: Any, j: int, space: Any, was_met: bool, upper: float, limit: int, row: Any
+    data: Any, j: int, space: Any, was_met: bool, upper: float, limit: int, spare: bool, row: Any
 ) -> None:
     """Write the best plan of job `j` in the free capacity into `row`.
 
-    Where the job was met before, a plan below the cost `upper` that keeps it so, or idle; else the
-    plan of most progress, or the cheapest that meets if one does.
+    Where the job was met before, a plan below the cost `upper` that keeps it so; where there is
+    none, idle, unless the job is `spare`. Else the plan of most progress, or the cheapest that
+    meets if one does.
     """
     row[:] = -1
     if data.weight[j] == 0.0 and not data.must_meet[j]:
@@ -481,7 +482,7 @@ def _replan(
             found = _moldable(data, j, space, meet, upper, other)
         if found:
             row[:] = other
-        if attempt == 1 or (was_met and (found or upper < np.inf)):
+        if attempt == 1 or (was_met and (found or not spare)):
             return
         if not was_met:
             if not row_value(data, j, row, done, 1.0):
@@ -615,7 +616,8 @@ def improve(data: Any, plan: Any, space: Any, jobs: Any, moves: int) -> int:
                 upper = _DEARER * _price_of(data, space, space.rows[a]) + data.tie * num_slots
             elif moves > 0:
                 limit = 1 << _draw(space, 8)
-            _replan(data, j, space, was_met[a], upper, limit, row)
+            spare = moves > 0 and at_stake - data.weight[j] + met_before > -1e-9
+            _replan(data, j, space, was_met[a], upper, limit, spare, row)
             placed += 1
             plan[j] = row
             _hold(data, space.free, row, -1)
