@@ -68,6 +68,30 @@ def test_edge_job_stays_while_servers_last():
     assert held("edgeflow", state(*jobs, c=1, e=1)) == {"a": "e1", "b": "c1"}
 
 
+def test_selection_moves_a_job_to_the_edge_where_that_makes_room_for_another():
+    """Two jobs need the one GPU; the edge completes only the earlier, so both are met."""
+    early = fresh("early", 30, 20, ("c", 1, 1.0), ("e", 1, 0.8))
+    late = fresh("late", 40, 30, ("c", 1, 1.0), ("e", 1, 0.1))
+    assert held("edgeflow-select", state(early, late, c=1, e=1)) == {"early": "e1", "late": "c1"}
+
+
+def test_selection_leaves_jobs_in_the_cloud_where_all_fit():
+    """With a second GPU nobody needs the slower edge server."""
+    early = fresh("early", 30, 20, ("c", 1, 1.0), ("e", 1, 0.8))
+    late = fresh("late", 40, 30, ("c", 1, 1.0), ("e", 1, 0.1))
+    assert held("edgeflow-select", state(early, late, c=2, e=1)) == {"early": "c1", "late": "c1"}
+
+
+def test_decisions_hold_no_numbers_of_numpy():
+    """Names, modes and times of a decision are those of the state, and no wake-up is asked for."""
+    where = state(fresh("a", 40, 50, *CURVE), fresh("b", 1, 99, *CURVE), c=4, arrived="a b")
+    for name in ("edgeflow", "edgeflow-select"):
+        decision = make_policy(name, admission="per_job").decide(where)
+        assert decision.wake_up is None
+        assert {type(j) for j in (*decision.allocation, *decision.refused)} == {str}
+        assert decision.allocation["a"] in where.jobs[0].job.modes
+
+
 def test_known_fall_of_capacity_is_planned_for():
     """With GPUs that go at 20 s the job must hold more of them before."""
     site = Site(name="c", kind="cloud", capacity=((0.0, 4), (20.0, 0)))

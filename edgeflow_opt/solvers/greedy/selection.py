@@ -44,10 +44,8 @@ def to_cloud(
 
 
 @kernel
-def to_edge(
-    sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Records, modes: Modes, j: int
-) -> bool:
-    """Plan job j, which has no plan, on the first edge site that completes it in time.
+def draw_on_edge(sketch: Sketch, timeline: Timeline, jobs: Records, modes: Modes, j: int) -> bool:
+    """Draw the run of job j on the first edge site that completes it in time; return whether.
 
     It takes the earliest free stretch of a server that is long enough.
     """
@@ -67,12 +65,26 @@ def to_edge(
             if piece > 0:
                 sketch.plan.mode = -1
             if unbroken(sketch, timeline, jobs, modes, j, mode, piece, deadline):
-                commit(timeline, modes, plans, sketch, j, deadline)
                 return True
             # The stretch is too short: go on behind it.
             while piece < size and timeline.free[k, piece] > 0:
                 piece += 1
     return False
+
+
+@kernel
+def to_edge(
+    sketch: Sketch, timeline: Timeline, plans: Plans, jobs: Records, modes: Modes, j: int
+) -> bool:
+    """Plan job j on an edge site that completes it in time, in place of a plan that it has.
+
+    Returns whether there is one; if not, its plan stays.
+    """
+    if not draw_on_edge(sketch, timeline, jobs, modes, j):
+        return False
+    drop(timeline, modes, plans, j)
+    commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
+    return True
 
 
 @kernel
@@ -146,8 +158,9 @@ def select(
 
     A job on the edge stays there if that completes it in time. When a job does not fit the cloud,
     a larger one goes to an edge server that completes it; else the job itself does; else the
-    larger one is out if that makes room; else the job is out. At the end those that are out are
-    tried once more, the smallest first. `out` is work space of the length of `order`.
+    larger one is out if that makes room; else the job is out. If any is out at the end, edge
+    servers take from the cloud whom they complete in time, the largest first, and those that are
+    out are tried once more, the smallest first. `out` is work space of the length of `order`.
     """
     num_out = 0
     for i in range(len(order) if rules.rule_1 else 0):
@@ -172,6 +185,9 @@ def select(
             in_cloud = _in_cloud(timeline, plans, modes, j)
         if in_cloud and not jobs[j].must:
             push(queue, -size, 0.0, j)
+    # Whoever an edge server completes makes room in the cloud.
+    while num_out > 0 and length(queue) > 0:
+        to_edge(sketch, timeline, plans, jobs, modes, pop(queue))
     queue[0].job = 0
     for i in range(num_out):
         push(queue, size_of(jobs, modes, timeline, out[i]), i, out[i])
