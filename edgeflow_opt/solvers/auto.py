@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 _PRICE_SHARE_SMALL, _PRICE_SHARE_MIDDLE, _PRICE_SHARE_LARGE = 0.25, 0.85, 0.9
 
 #: Share of the time left for the polish where a MILP engine follows.
-_POLISH_SHARE = 0.5
+_POLISH_SHARE = 0.7
+
+#: Share of the time left for the polish before the proof of level 1.
+_EARLY_POLISH_SHARE = 0.15
 
 #: Largest number of columns (modes x slots) on which MILP engines are of use for level 1.
 _SMALL_COLUMNS = 60_000
@@ -75,6 +78,8 @@ class AutoSolver:
             share = _PRICE_SHARE_MIDDLE
         work.use_prices(share * control.left_s, fixing=small)
         if small and not work.closed and not control.stopped:
+            # The proof of level 1 may take all the time there is.
+            polish(work, _EARLY_POLISH_SHARE * control.left_s)
             # HiGHS closes most of what is left soon; where it does not, CP-SAT may.
             work.first_level(share=0.6)
             if not work.closed and not control.stopped:

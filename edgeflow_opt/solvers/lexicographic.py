@@ -21,6 +21,7 @@ from edgeflow_opt.solvers.base import Draft, LevelReport
 from edgeflow_opt.solvers.bounds import attainable_step, rounded_down
 from edgeflow_opt.solvers.engine import EngineAnswer
 from edgeflow_opt.solvers.incumbent import Incumbent
+from edgeflow_opt.solvers.polish import polish
 from edgeflow_opt.solvers.start import offer_start
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ _PRICE_SHARE = 0.3
 
 #: Share of the time limit for level 1, where levels below are wanted too.
 _FIRST_LEVEL_SHARE = 0.8
+
+#: Share of the time left for the polish before the engine is asked about the levels below.
+_POLISH_SHARE = 0.5
 
 #: Evaluations of the exact dual whose reduced costs fix jobs.
 _FIXING_ITERATIONS = 30
@@ -73,6 +77,7 @@ def solve_by_levels(
         if prices:
             work.use_prices(_PRICE_SHARE * control.left_s)
         work.first_level(share=_FIRST_LEVEL_SHARE if options.levels > 1 else 1.0)
+        polish(work, _POLISH_SHARE * control.left_s)
         work.levels_below()
     return work.draft()
 

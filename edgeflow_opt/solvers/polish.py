@@ -39,7 +39,7 @@ _CALL_S = 0.02
 _STEADY_MOVES = 32
 
 #: Moves in a row without gain after which the plan counts as polished: per job, and at least.
-_PATIENCE, _LEAST_PATIENCE = 400, 1000
+_PATIENCE, _LEAST_PATIENCE = 250, 1000
 
 #: Moves where the result must not depend on the clock, per job.
 _STEADY_MOVES_PER_JOB = 100
@@ -105,7 +105,8 @@ class Polisher:
 def polish(work: LevelSolve, seconds: float) -> None:
     """Improve the plan of `work` below level 1 for at most `seconds`.
 
-    Does nothing without a plan, where level 1 alone is wanted, and for a weighted sum.
+    Does nothing without a plan, where level 1 alone is wanted, and for a weighted sum. Ctrl-C ends
+    it and is noted; what was gained is kept.
     """
     arrays, incumbent = work.arrays, work.incumbent
     if incumbent.plan is None or arrays.num_jobs == 0 or work.options.levels < 2:
@@ -121,17 +122,14 @@ def polish(work: LevelSolve, seconds: float) -> None:
     begin = control.elapsed_s
     gains = moves = 0
     try:
-        found = polisher.sweep(lambda: control.stopped)
-        while found and not control.stopped:
+        while found := polisher.sweep(lambda: control.stopped):
             gains += found
-            incumbent.offer(polisher.plan, "polish")
-            found = polisher.sweep(lambda: control.stopped)
         shaken, moves = _shakes(polisher, control, steady=work.options.deterministic)
         gains += shaken
     except KeyboardInterrupt:
         control.cancel()
-    if gains:
-        incumbent.offer(polisher.plan, "polish")
+    # The kernels judge their moves by the exact rule, so that one look at the end is enough.
+    incumbent.offer(polisher.plan, "polish")
     statistics = work.statistics
     statistics["polish_s"] = statistics.get("polish_s", 0.0) + control.elapsed_s - begin
     statistics["polish_moves"] = statistics.get("polish_moves", 0) + moves
