@@ -134,8 +134,8 @@ def _hand_on(
                 stretch[c] = end
                 for variant in range(2):
                     stop = end if variant == 0 or taken_up < 0 else taken_up
-                    row[0] = full[j]
-                    row[0, :stop] = mode
+                    for s in range(num_slots):
+                        row[0, s] = mode if s < stop else full[j, s]
                     walk_plans(
                         row, boundaries, mode_rate, mode_site, required[j : j + 1],
                         deadline[j : j + 1], restart_s[j : j + 1], migration_s[j : j + 1],
@@ -172,12 +172,12 @@ def _hand_on(
         for s in range(num_slots):
             if plan[j, s] >= 0:
                 free[mode_site[plan[j, s]], s] += mode_units[plan[j, s]]
-        full[j, : until[best, best_variant]] = mode
+        for s in range(until[best, best_variant]):
+            full[j, s] = mode
         met[j], credit[j] = new_met[best, best_variant], new_credit[best, best_variant]
         last_slot[j] = new_last[best, best_variant]
-        plan[j] = full[j]
-        plan[j, last_slot[j] + 1 :] = -1
         for s in range(num_slots):
+            plan[j, s] = full[j, s] if s <= last_slot[j] else -1
             if plan[j, s] >= 0:
                 free[mode_site[plan[j, s]], s] -= mode_units[plan[j, s]]
         for c in range(count):
