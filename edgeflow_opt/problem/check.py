@@ -439,7 +439,7 @@ def outcome_violations(
 ) -> Iterator[Violation]:
     """Yield a violation wherever a claimed outcome differs from the recomputed one."""
     for true, said in zip(recomputed, claimed, strict=True):
-        if true.met is not said.met:
+        if true.met != said.met or (true.met is None) != (said.met is None):
             yield Violation(
                 kind="met", job=true.job, time=true.completion,
                 message=f"job '{true.job}' is said to be met = {said.met}, but it is {true.met}",

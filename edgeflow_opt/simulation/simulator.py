@@ -340,7 +340,8 @@ class _Simulation:
             elif ledger.mode is before:
                 continue
             heapq.heappush(self.completions, (ledger.completes_at, ledger.index))
-        self.wake_up = math.inf if decision.wake_up is None else decision.wake_up
+        # A float of Python: a numpy one would spread through times and comparisons.
+        self.wake_up = math.inf if decision.wake_up is None else float(decision.wake_up)
 
     def _notice_fruitless_wake_ups(self) -> None:
         """Count wake-ups in a row between which no job earned anything; refuse too many."""
