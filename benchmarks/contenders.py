@@ -50,10 +50,9 @@ def of_the_package(solver: str, **changes: Any) -> Contender:
             result = solve(problem, solver, time_limit_s=limit_s, **changes)
         except SolverUnavailableError as missing:
             return Answer(status="not installed", note=str(missing))
+        statistics = {**result.statistics, **result.statistics.get("prices", {})}
         numbers = {
-            key: value
-            for key, value in result.statistics.items()
-            if isinstance(value, (int, float, str))
+            key: value for key, value in statistics.items() if isinstance(value, (int, float, str))
         }
         return Answer(
             status=str(result.status),

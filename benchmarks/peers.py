@@ -38,6 +38,9 @@ _MOST_COLUMNS = 1_000_000
 #: Relative slack on the bound of a solver that works within tolerances, as for HiGHS.
 _BOUND_SLACK = 2e-7
 
+#: Seconds beyond its limit after which CBC is ended: its first relaxation knows no limit.
+_CBC_GRACE_S = 5.0
+
 
 class Found(NamedTuple):
     """What a peer found on a model: columns (None = nothing), bound (inf = none), seconds."""
@@ -123,6 +126,13 @@ def write_mps(model: SparseModel, path: Path) -> None:
     """Write the model as a minimisation, its columns named ``c0``, ``c1``, ... in their order."""
     import highspy
 
+    class QuietHighs(highspy.Highs):
+        """Without the banner, which comes before any option can be set."""
+
+        def enableCallbacks(self) -> None:  # noqa: N802
+            self.silent()
+            super().enableCallbacks()
+
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = model.num_columns, model.num_rows
     # Readers differ in what they make of the section OBJSENSE: there is none.
@@ -138,9 +148,7 @@ def write_mps(model: SparseModel, path: Path) -> None:
     lp.integrality_ = [kinds[int(flag)] for flag in model.integer]
     lp.col_names_ = [f"c{column}" for column in range(model.num_columns)]
     lp.row_names_ = [f"r{row}" for row in range(model.num_rows)]
-    native = highspy.Highs()
-    native.setOptionValue("output_flag", False)
-    native.setOptionValue("log_to_console", False)
+    native = QuietHighs()
     native.passModel(lp)
     if native.writeModel(str(path)) == highspy.HighsStatus.kError:
         raise RuntimeError(f"highspy could not write {path}")
@@ -149,16 +157,20 @@ def write_mps(model: SparseModel, path: Path) -> None:
 def _run_cbc(path: Path, num_columns: int, limit_s: float) -> Found | None:
     import pulp
 
-    command = pulp.PULP_CBC_CMD(msg=False)
+    # PuLP 4 no longer ships CBC, but finds one that is installed.
+    command = getattr(pulp, "PULP_CBC_CMD", pulp.COIN_CMD)(msg=False)
     if not command.available():
         return None
     solution = path.with_suffix(".sol")
     begin = time.perf_counter()
-    done = subprocess.run(
-        [command.path, str(path), "-threads", "2", "-timeMode", "elapsed", "-sec", str(limit_s),
-         "-ratioGap", "0", "-solve", "-solution", str(solution), "-quit"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    try:
+        done = subprocess.run(
+            [command.path, str(path), "-threads", "2", "-timeMode", "elapsed", "-sec", str(limit_s),
+             "-ratioGap", "0", "-solve", "-solution", str(solution), "-quit"],
+            capture_output=True, text=True, check=False, timeout=limit_s + _CBC_GRACE_S,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Found(None, math.inf, time.perf_counter() - begin)
     seconds = time.perf_counter() - begin
     x = _read_cbc_solution(solution, num_columns)
     # The summary at the end has a lower bound where the search was stopped.

@@ -16,8 +16,8 @@ from typing import Any
 from benchmarks.instances import Instance
 from benchmarks.records import Record
 
-#: Seconds beyond the limits that a process is given for imports, kernels, instance and model.
-_GRACE_S = 180.0
+#: Seconds beyond the limits (of the solve before an arrival too) that a process is given for imports, kernels, instance and model.
+_GRACE_S = 60.0
 
 
 def run_apart(
@@ -44,7 +44,7 @@ def run_apart(
         start_new_session=True,
     )
     try:
-        out, err = process.communicate(json.dumps(order), timeout=20.0 * limit_s + _GRACE_S)
+        out, err = process.communicate(json.dumps(order), timeout=12.0 * limit_s + _GRACE_S)
         note = f"its process ended with {process.returncode}: {err.strip()[-200:]}"
     except subprocess.TimeoutExpired:
         out, note = "", "did not come back, and was ended"
