@@ -7,7 +7,7 @@
     python -m benchmarks.targets --quick                # a look in seconds
 
 Every run has a process of its own. The exit code is 1 where a bound is below a value that any
-solver found on the same instance, or where a run failed.
+solver found on the same instance, or where a run failed; Ctrl-C prints what there is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.contenders import CONTENDERS, SIDE_BY_SIDE
-from benchmarks.criteria import gap_at_most
+from benchmarks.criteria import Judgement, gap_at_most
 from benchmarks.instances import Instance
 from benchmarks.records import Record, false_bounds
 from benchmarks.registry import QUICK, TARGETS, Target
@@ -36,46 +36,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for target in TARGETS.values():
             print(f"{target.name:<17} {target.criterion.what}, {', '.join(target.contenders)}")
         return 0
-    targets = _chosen(options)
-    run = run_task if options.quick else run_apart
     records: list[Record] = []
-    judged = []
+    judged: list[tuple[Target, Judgement, str]] = []
+    interrupted = False
     with ExitStack() as stack:
         file = None
         if options.json is not None:
             file = stack.enter_context(options.json.open("a", encoding="utf-8"))
-        for target in targets:
+        for target in _chosen(options):
             mine: list[Record] = []
-            for instance in target.instances(options.seeds, options.loads):
-                for solver in target.contenders:
-                    if options.solvers and solver not in options.solvers:
-                        continue
-                    limit_s = target.limit_s * options.limit_scale
-                    record = run(
-                        target.task, target.name, instance, solver, limit_s, cold=options.cold
-                    )
+            try:
+                for record in _runs(target, options):
                     mine.append(record)
                     if file is not None:
                         print(record.line(), file=file, flush=True)
-                    print(_progress(record), file=sys.stderr, flush=True)
-            if not mine:
-                continue
-            print(runs_table(target, mine), end="\n\n", flush=True)
-            records += mine
+                    print(_in_words(record), file=sys.stderr, flush=True)
+            except KeyboardInterrupt:
+                interrupted = True
+            if mine:
+                print(runs_table(target, mine), end="\n\n", flush=True)
+                records += mine
             subject = [record for record in mine if record.solver == target.subject]
             if subject:
                 averages = [record.load_average for record in subject]
                 busy = f"{min(averages):.1f} to {max(averages):.1f}"
                 judged.append((target, target.criterion.judge(subject), busy))
+            if interrupted:
+                break
     if judged:
         print(targets_table(judged))
+    for record in records:
+        if record.late:
+            print(f"LATE by {record.overshoot_s:.2f} s: {_in_words(record)}")
     faults = list(_faults(records))
     for fault in faults:
         print(fault)
-    for record in records:
-        if record.late:
-            print(f"LATE by {record.overshoot_s:.2f} s: {_progress(record)}")
+    if interrupted:
+        return 130
     return 1 if faults else 0
+
+
+def _runs(target: Target, options: argparse.Namespace) -> Iterator[Record]:
+    """Run a target: each instance with all contenders in turn, so that they see the same machine."""
+    run = run_task if options.quick else run_apart
+    limit_s = target.limit_s * options.limit_scale
+    for instance in target.instances(options.seeds, options.loads):
+        for solver in target.contenders:
+            if not options.solvers or solver in options.solvers:
+                yield run(target.task, target.name, instance, solver, limit_s, cold=options.cold)
 
 
 def _faults(records: Sequence[Record]) -> Iterator[str]:
@@ -85,7 +93,7 @@ def _faults(records: Sequence[Record]) -> Iterator[str]:
             yield f"FAILED: {record.solver} ON {dict(record.instance)}: {record.note}"
 
 
-def _progress(record: Record) -> str:
+def _in_words(record: Record) -> str:
     value = "-" if record.value is None else f"{record.value:g}"
     bound = "-" if record.bound is None else f"{record.bound:g}"
     instance = Instance(**record.instance)
