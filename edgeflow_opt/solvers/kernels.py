@@ -53,7 +53,8 @@ def compile_in_parallel() -> None:
         return
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", f"import {module} as kernels; kernels.warm_up()"],
+            # -P: the current folder must not stand in for the installed package.
+            [sys.executable, "-P", "-c", f"import {module} as kernels; kernels.warm_up()"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
