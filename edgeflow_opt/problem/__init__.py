@@ -13,6 +13,7 @@ from edgeflow_opt.problem.data import Allocation as Allocation
 from edgeflow_opt.problem.data import EpochProblem as EpochProblem
 from edgeflow_opt.problem.data import Grid as Grid
 from edgeflow_opt.problem.data import Job as Job
+from edgeflow_opt.problem.data import LevelReport as LevelReport
 from edgeflow_opt.problem.data import Limit as Limit
 from edgeflow_opt.problem.data import Mode as Mode
 from edgeflow_opt.problem.data import Objective as Objective

@@ -478,6 +478,28 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LevelReport:
+    """How far one level of the objective was taken.
+
+    Parameters
+    ----------
+    level
+        met, progress, leftover, cost, reconfigurations, or weighted.
+    value
+        Value reached by the schedule.
+    bound
+        Proven bound on it, given the levels before; None = none known.
+    optimal
+        Whether it is proven best, given the values of the levels before.
+    """
+
+    level: str
+    value: float
+    bound: float | None
+    optimal: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """A plan for one epoch problem, with what its solver says of it.
 
@@ -498,6 +520,8 @@ class Schedule:
         Sorted by start, then in the order of the jobs.
     outcomes
         One per job, in the order of the instance; empty without a plan.
+    levels
+        How far each level of the objective was taken, in their order; empty where not told.
     """
 
     solver: str
@@ -508,6 +532,7 @@ class Schedule:
     seconds: float = 0.0
     allocations: tuple[Allocation, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
+    levels: tuple[LevelReport, ...] = ()
 
     @property
     def gap(self) -> float | None:

@@ -18,6 +18,7 @@ from edgeflow_opt.problem.data import (
     EpochProblem,
     Grid,
     Job,
+    LevelReport,
     Limit,
     Mode,
     Objective,
@@ -100,7 +101,7 @@ class WireSite(_Wire):
 class WireWeights(_Wire):
     """Weights of the levels in a weighted sum."""
 
-    met: _NonNegative = 0.0
+    met: _NonNegative = 1.0
     progress: _NonNegative = 0.0
     leftover: _NonNegative = 0.0
     cost: _NonNegative = 0.0
@@ -156,6 +157,15 @@ class WireOutcome(_Wire, omit_defaults=False):
     completion: _Time | None
 
 
+class WireLevel(_Wire, omit_defaults=False):
+    """How far a level of the objective was taken."""
+
+    level: Literal["met", "progress", "leftover", "cost", "reconfigurations", "weighted"]
+    value: _Level
+    bound: _Level | None
+    optimal: bool
+
+
 class WireSchedule(_Wire, omit_defaults=False):
     """A schedule."""
 
@@ -168,6 +178,7 @@ class WireSchedule(_Wire, omit_defaults=False):
     seconds: _NonNegative
     allocations: tuple[WireAllocation, ...]
     outcomes: tuple[WireOutcome, ...]
+    levels: tuple[WireLevel, ...] = ()
 
 
 def problem_from_dict(document: Any, source: str = "") -> EpochProblem:
@@ -303,12 +314,17 @@ def schedule_from_dict(document: Any, source: str = "") -> Schedule:
         seconds=wire.seconds,
         allocations=tuple(Allocation(**msgspec.structs.asdict(a)) for a in wire.allocations),
         outcomes=tuple(Outcome(**msgspec.structs.asdict(o)) for o in wire.outcomes),
+        levels=tuple(LevelReport(**msgspec.structs.asdict(level)) for level in wire.levels),
     )
 
 
 def schedule_to_dict(schedule: Schedule) -> dict[str, Any]:
-    """Return `schedule` as a JSON-ready document with every key present."""
+    """Return `schedule` as a JSON-ready document; `levels` is present where they are told."""
     value = schedule.objective
+    levels = [
+        {"level": r.level, "value": r.value, "bound": r.bound, "optimal": r.optimal}
+        for r in schedule.levels
+    ]
     return {
         "format": SCHEDULE_FORMAT,
         "solver": schedule.solver,
@@ -326,6 +342,7 @@ def schedule_to_dict(schedule: Schedule) -> dict[str, Any]:
         },
         "bound": schedule.bound,
         "seconds": schedule.seconds,
+        **({"levels": levels} if levels else {}),
         "allocations": [
             {"job": a.job, "start": a.start, "end": a.end, "site": a.site, "gpus": a.gpus}
             for a in schedule.allocations

@@ -2,7 +2,6 @@
 
 from edgeflow_opt.solvers.base import Capabilities as Capabilities
 from edgeflow_opt.solvers.base import Draft as Draft
-from edgeflow_opt.solvers.base import LevelReport as LevelReport
 from edgeflow_opt.solvers.base import Progress as Progress
 from edgeflow_opt.solvers.base import SolveOptions as SolveOptions
 from edgeflow_opt.solvers.base import Solver as Solver

@@ -4,8 +4,8 @@
 2. Capacity prices: a proven bound and price-guided plans (:mod:`edgeflow_opt.solvers.price`).
 3. Where these do not meet and the instance is small, HiGHS and CP-SAT in turn on what is left,
    with the bound and the plan that are known.
-4. The levels below the first: a few jobs at a time (:mod:`edgeflow_opt.solvers.polish`), then on a
-   MILP engine where the model is small enough.
+4. The levels below the first: a few jobs at a time (:mod:`edgeflow_opt.solvers.polish`), then on
+   CP-SAT where the model is small enough.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class AutoSolver:
             if not work.closed and not control.stopped:
                 work.engine = CpSatEngine()
                 work.first_level(share=0.8)
-                work.engine = HighsEngine()
         polish(work, (_POLISH_SHARE if work.fits(control.left_s) else 1.0) * control.left_s)
+        work.engine = CpSatEngine()
         work.levels_below()
 
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from edgeflow_opt.errors import UsageError
 
 if TYPE_CHECKING:
-    from edgeflow_opt.problem import EpochProblem, Limit, ObjectiveValue, Schedule, SolveStatus
+    from edgeflow_opt.problem import (
+        EpochProblem,
+        LevelReport,
+        Limit,
+        ObjectiveValue,
+        Schedule,
+        SolveStatus,
+    )
     from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
     from edgeflow_opt.solvers.control import SolveControl
 
@@ -144,28 +151,6 @@ def features_of(problem: EpochProblem) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelReport:
-    """How far one level of the objective was taken.
-
-    Parameters
-    ----------
-    level
-        met, progress, leftover, cost, reconfigurations, or weighted.
-    value
-        Value reached by the schedule.
-    bound
-        Proven bound on it, given the levels before; None = none known.
-    optimal
-        Whether it is proven best, given the values of the levels before.
-    """
-
-    level: str
-    value: float
-    bound: float | None
-    optimal: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SolveResult:
     """A checked schedule with everything that the solver knows about it.
 
@@ -174,8 +159,6 @@ class SolveResult:
     schedule
         The schedule document: solver, status, limit, objective, bound, allocations, outcomes. It
         has passed the independent checker.
-    levels
-        Reports of the levels that were optimised, in their order.
     statistics
         Numbers for people and benchmarks: ``build_s``, ``solve_s``, ``num_rows``,
         ``num_columns`` and more, by solver.
@@ -188,7 +171,6 @@ class SolveResult:
     """
 
     schedule: Schedule
-    levels: tuple[LevelReport, ...] = ()
     statistics: Mapping[str, Any] = field(default_factory=dict)
     trace: tuple[Progress, ...] = ()
     options: SolveOptions = field(default_factory=SolveOptions)
@@ -198,6 +180,11 @@ class SolveResult:
     def status(self) -> SolveStatus:
         """Status of the schedule."""
         return self.schedule.status
+
+    @property
+    def levels(self) -> tuple[LevelReport, ...]:
+        """Reports of the levels that were optimised, in their order."""
+        return self.schedule.levels
 
     @property
     def limit(self) -> Limit | None:
@@ -267,7 +254,9 @@ class Draft:
         The plan matrix (see :mod:`edgeflow_opt.formulations.plans`); None = no plan.
     bound
         Proven bound on level 1; None from a heuristic.
-    levels, statistics
+    levels
+        As in the schedule.
+    statistics
         As in :class:`SolveResult`.
     """
 

@@ -22,7 +22,7 @@ from edgeflow_opt.errors import (
     UnsupportedError,
     UsageError,
 )
-from edgeflow_opt.problem import Limit, Schedule, SolveStatus, check, evaluate
+from edgeflow_opt.problem import EpochProblem, Limit, Schedule, SolveStatus, check, evaluate
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.registry import Registry
 from edgeflow_opt.solvers.base import Draft, SolveOptions, SolveResult, features_of
@@ -32,10 +32,12 @@ from edgeflow_opt.solvers.kernels import LOADING_S, warm_up
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from edgeflow_opt.problem import EpochProblem
     from edgeflow_opt.solvers.base import Solver
 
 logger = logging.getLogger(__name__)
+
+#: Levels of the lexicographic objective: met, progress, leftover, cost, reconfigurations.
+_NUM_LEVELS = 5
 
 #: The solvers by name. Adding one is one module and one line here.
 SOLVERS = Registry(
@@ -91,9 +93,19 @@ def solve(
     if solver not in SOLVERS.names() and ":" in solver:
         # Families such as pulp:CBC are registered under the part before the colon.
         raise UsageError(f"solver {solver!r} is not known; known are {', '.join(SOLVERS.names())}")
+    if not isinstance(problem, EpochProblem):
+        raise UsageError(
+            f"argument problem: must be an EpochProblem, got {type(problem).__name__}; "
+            "read_problem(path) reads one from a file"
+        )
     options = checked_options(options or SolveOptions(), changes)
     chosen: Solver = SOLVERS.get(solver)
     _refuse_what_is_not_supported(chosen, problem, options)
+    if options.warm_start is not None and not isinstance(options.warm_start, Schedule):
+        raise UsageError(
+            f"option warm_start: must be a Schedule, got {type(options.warm_start).__name__}; of a "
+            "result give result.schedule"
+        )
     if options.warm_start is not None and not check(problem, options.warm_start).valid:
         raise UsageError(
             "option warm_start: must be a valid schedule of this instance; check() tells why it is not"
@@ -131,7 +143,6 @@ def solve(
     }
     return SolveResult(
         schedule=schedule,
-        levels=draft.levels,
         statistics=statistics,
         trace=control.trace,
         options=options,
@@ -164,6 +175,8 @@ def checked_options(options: SolveOptions, changes: dict[str, Any]) -> SolveOpti
         value = getattr(options, name)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise UsageError(f"option {name}: must be a whole number >= {least}, got {value!r}")
+    if options.levels > _NUM_LEVELS:
+        raise UsageError(f"option levels: must be at most {_NUM_LEVELS}, got {options.levels}")
     if options.seed >= 2**31:
         raise UsageError(f"option seed: must be below 2^31, got {options.seed}")
     return options
@@ -228,6 +241,7 @@ def _schedule_of(
         bound=draft.bound,
         allocations=allocations,
         outcomes=outcomes,
+        levels=draft.levels,
         seconds=control.elapsed_s,
     )
     report = check(problem, schedule)

@@ -64,10 +64,8 @@ class HighsEngine:
         status = native.passModel(_native_model(model, rounding))
         if status == highspy.HighsStatus.kError:
             raise SolverFaultError("highs refuses the model as invalid")
-        if hint is not None:
-            start = highspy.HighsSolution()
-            start.col_value = hint.tolist()
-            native.setSolution(start)
+        # The hint is not passed on: with a start solution and presolve, HiGHS 1.16 has been seen to
+        # stop at once with status optimal and a dual bound far off. The incumbent is kept anyway.
         native.HandleUserInterrupt = True
         failures: list[BaseException] = []
 

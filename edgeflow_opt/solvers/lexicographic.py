@@ -16,8 +16,8 @@ from edgeflow_opt.errors import SolverFaultError
 from edgeflow_opt.formulations.malleable import build_malleable, reachable_jobs
 from edgeflow_opt.formulations.moldable import build_moldable
 from edgeflow_opt.formulations.objectives import LEVELS, Level
-from edgeflow_opt.problem import Limit, SolveStatus
-from edgeflow_opt.solvers.base import Draft, LevelReport
+from edgeflow_opt.problem import LevelReport, Limit, SolveStatus
+from edgeflow_opt.solvers.base import Draft
 from edgeflow_opt.solvers.bounds import attainable_step, rounded_down
 from edgeflow_opt.solvers.engine import EngineAnswer
 from edgeflow_opt.solvers.incumbent import Incumbent
@@ -105,7 +105,7 @@ class LevelSolve:
         self.options, self.control, self.engine = options, control, engine
         self.incumbent = Incumbent(problem, arrays, control)
         self.statistics: dict[str, Any] = {"build_s": 0.0}
-        self._below: list[LevelReport] = []
+        self._proven: set[Level] = set()
         self._weights = arrays.weight[arrays.has_deadline]
         reachable = reachable_jobs(arrays)
         self._skipped = False
@@ -224,11 +224,8 @@ class LevelSolve:
                 bound=self.bound,
                 statistics=self.statistics,
             )
-        first = "met" if self.problem.objective.weights is None else "weighted"
-        report = LevelReport(level=first, value=value, bound=self.bound, optimal=self.closed)
-        levels = (report, *self._below)
-        wanted = 1 if first == "weighted" else min(self.options.levels, len(LEVELS))
-        done = len(levels) == wanted and all(level.optimal for level in levels)
+        levels = self._reports(value)
+        done = all(level.optimal for level in levels)
         return Draft(
             status=SolveStatus.OPTIMAL if self.closed else SolveStatus.FEASIBLE,
             limit=None if done else limit,
@@ -237,6 +234,27 @@ class LevelSolve:
             levels=levels,
             statistics=self.statistics,
         )
+
+    def _reports(self, first_value: float) -> tuple[LevelReport, ...]:
+        """Return how far each level was taken, with the values of the final plan."""
+        lexicographic = self.problem.objective.weights is None
+        first = LevelReport(
+            level="met" if lexicographic else "weighted",
+            value=first_value,
+            bound=self.bound,
+            optimal=self.closed,
+        )
+        if not lexicographic:
+            return (first,)
+        below = []
+        for level in LEVELS[1 : self.options.levels]:
+            value, proven = _level_value(self.incumbent.value, level), level in self._proven
+            below.append(
+                LevelReport(
+                    level=level, value=value, bound=value if proven else None, optimal=proven
+                )
+            )
+        return (first, *below)
 
     def _to_the_optimum(
         self, model: MalleableModel | MoldableModel, objective: FloatArray, share: float
@@ -318,11 +336,8 @@ class LevelSolve:
                     # As on level 1: the best of the rounded-up model fails the exact rule by a
                     # hair. What is best in the rounded-down one proves nothing.
                     self._maximise(model, rows, "pessimistic", share)
-            value = _level_value(self.incumbent.value, level)
-            self._below.append(
-                LevelReport(level=level, value=value, bound=value if proven else None,
-                            optimal=proven)
-            )  # fmt: skip
+            if proven:
+                self._proven.add(level)
 
     def _reaches(
         self, model: MalleableModel | MoldableModel, level: Level, answer: EngineAnswer

@@ -27,6 +27,8 @@ from edgeflow_opt.problem import (
     SolveStatus,
     Weights,
     check,
+    schedule_from_dict,
+    schedule_to_dict,
 )
 from edgeflow_opt.solvers import SOLVERS, Draft, SolveOptions, SolveResult, solve
 from edgeflow_opt.solvers.base import FEATURES, features_of
@@ -377,7 +379,7 @@ def test_levels_stops_where_it_says(solver: str) -> None:
     assert [level.level for level in found.levels] == ["met"]
     assert "num_below_rows" not in found.statistics
     if solver != "price":
-        for count in (3, 5, 9):
+        for count in (2, 3, 5):
             found = solve(small(), solver, levels=count)
             assert [level.level for level in found.levels] == names[:count]
             assert all(level.optimal for level in found.levels)
@@ -505,3 +507,31 @@ def test_solvers_print_nothing(solver: str, capfd: pytest.CaptureFixture[str]) -
     """Neither Python nor a native library writes to stdout or stderr."""
     solve(small(), solver)
     assert capfd.readouterr() == ("", "")
+
+
+def test_levels_travel_with_the_schedule() -> None:
+    """The document tells each level with its final value, and round-trips."""
+    result = solve(small(), "cpsat")
+    schedule = result.schedule
+    assert [report.level for report in schedule.levels] == [
+        "met", "progress", "leftover", "cost", "reconfigurations",
+    ]  # fmt: skip
+    assert schedule.objective is not None
+    values = [report.value for report in schedule.levels]
+    objective = schedule.objective
+    assert values == [
+        objective.met_weight, objective.progress, objective.leftover, objective.cost,
+        float(objective.reconfigurations),
+    ]  # fmt: skip
+    assert schedule_from_dict(schedule_to_dict(schedule)) == schedule
+
+
+def test_arguments_of_another_kind_are_refused() -> None:
+    """A path in place of a problem, or a result in place of a schedule, is named with the way out."""
+    with pytest.raises(UsageError, match=r"must be an EpochProblem, got str; read_problem"):
+        solve("epoch.json")  # type: ignore[arg-type]
+    result = solve(small(), "greedy")
+    with pytest.raises(UsageError, match=r"warm_start: must be a Schedule, got SolveResult; of a"):
+        solve(small(), "greedy", warm_start=result)
+    with pytest.raises(UsageError, match=r"option levels: must be at most 5, got 6"):
+        solve(small(), "greedy", levels=6)

@@ -10,8 +10,8 @@ import numpy as np
 
 from edgeflow_opt.errors import SolverFaultError
 from edgeflow_opt.formulations.plans import empty_plan, plan_of, trim, walk
-from edgeflow_opt.problem import Limit, SolveStatus
-from edgeflow_opt.solvers.base import Capabilities, Draft, LevelReport
+from edgeflow_opt.problem import LevelReport, Limit, SolveStatus
+from edgeflow_opt.solvers.base import Capabilities, Draft
 from edgeflow_opt.solvers.bounds import rounded_down
 from edgeflow_opt.solvers.price.dual import COLD_ITERATIONS, DualResult, HullDual, minimise
 from edgeflow_opt.solvers.price.exact_dual import ExactDual
