@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers import SolveResult as SolveResult
     from edgeflow_opt.solvers import solve as solve
     from edgeflow_opt.solvers import warm_up as warm_up
+    from edgeflow_opt.workloads import Trace as Trace
+    from edgeflow_opt.workloads import cluster as cluster
+    from edgeflow_opt.workloads import read_trace as read_trace
 
 #: The module that public names come from: those names.
 _HOMES = {
@@ -81,8 +84,18 @@ _HOMES = {
         "solve",
         "warm_up",
     ),
+    "edgeflow_opt.workloads": ("Trace", "cluster", "read_trace"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = (
+    "EdgeflowError",
+    "InputError",
+    "InstanceError",
+    "UsageError",
+    "__version__",
+    *_HOME_OF,
+)
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
@@ -97,4 +110,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME_OF})
+    return sorted(__all__)
