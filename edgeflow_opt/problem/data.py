@@ -257,12 +257,12 @@ class ObjectiveValue:
     progress
         Level 2, sum over unmet jobs with a deadline of w_j min(1, credit by the deadline / work).
     leftover
-        Level 2 continued: sum over unmet and best-effort jobs of w_j min(1, credit by the
+        Level 3, work done late or without a deadline (more is better): sum over unmet and best-effort jobs of w_j min(1, credit by the
         horizon / work). None = not stated (in documents of other programs).
     cost
-        Level 3, sum over allocations of gpus * seconds held * price of the site.
+        Level 4, sum over allocations of gpus * seconds held * price of the site.
     reconfigurations
-        Level 4, runs that begin after the job has run before, other than the continuation of the
+        Level 5, runs that begin after the job has run before, other than the continuation of the
         running mode.
     weighted
         The weighted sum of the levels, where the objective is one; None where it is lexicographic.

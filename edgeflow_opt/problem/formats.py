@@ -72,15 +72,27 @@ class WireJob(_Wire):
     deadline: Annotated[_Time | None, Meta(description="null = best effort")]
     work: Annotated[_Positive, Meta(description="iterations left")]
     modes: Annotated[tuple[WireMode, ...], Meta(min_length=1)]
-    arrival: _Time | UnsetType = UNSET
-    weight: _NonNegative = 1.0
-    memory_gib: _NonNegative = 0.0
-    running: WireRunning | None = None
-    last_site: _Name | None = None
-    restart_s: _NonNegative = 0.0
-    migration_s: _NonNegative = 0.0
-    must_meet: bool = False
-    malleable: bool = True
+    arrival: Annotated[
+        _Time | UnsetType,
+        Meta(description="no run before it; default min(now, deadline)"),
+    ] = UNSET
+    weight: Annotated[_NonNegative, Meta(description="worth of meeting the deadline")] = 1.0
+    memory_gib: Annotated[_NonNegative, Meta(description="needed on one unit")] = 0.0
+    running: Annotated[
+        WireRunning | None, Meta(description="its mode at now, one of modes; null = idle")
+    ] = None
+    last_site: Annotated[
+        _Name | None, Meta(description="site where it last ran; null = it never ran")
+    ] = None
+    restart_s: Annotated[
+        _NonNegative,
+        Meta(description="seconds without credit of a run begun on the site of the last one"),
+    ] = 0.0
+    migration_s: Annotated[
+        _NonNegative, Meta(description="seconds without credit of a run begun on another site")
+    ] = 0.0
+    must_meet: Annotated[bool, Meta(description="the deadline is a hard constraint")] = False
+    malleable: Annotated[bool, Meta(description="false = moldable: one mode, one run")] = True
 
 
 class WireSite(_Wire):

@@ -25,7 +25,7 @@ LOADING_S = 3.0
 def warm_up() -> float:
     """Compile all kernels, or load them from the cache; return the seconds that it took.
 
-    The first call after an installation takes some tens of seconds; the compiled kernels are then
+    The first call after an installation takes about a minute of CPU time; the compiled kernels are then
     cached beside the package (or where NUMBA_CACHE_DIR says). Every solve calls it by itself.
     """
     begin = time.perf_counter()
