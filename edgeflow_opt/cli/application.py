@@ -6,9 +6,10 @@ imported inside the commands, so that ``edgeflow --help`` answers at once.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -64,6 +65,10 @@ app = typer.Typer(
 )
 
 
+#: Name of the log handler of ``--debug``.
+_HANDLER = "edgeflow command line"
+
+
 def _print_version(value: bool) -> None:
     if value:
         typer.echo(f"edgeflow-opt {__version__}")
@@ -76,7 +81,9 @@ def settings(
     debug: Annotated[
         bool,
         typer.Option(
-            "--debug", envvar="EDGEFLOW_DEBUG", help="Show tracebacks and log in detail on stderr."
+            "--debug",
+            envvar="EDGEFLOW_DEBUG",
+            help="Show tracebacks, log messages and the native output of solvers on stderr.",
         ),
     ] = False,
     version: Annotated[
@@ -90,25 +97,36 @@ def settings(
     from edgeflow_opt.cli import failures
 
     failures.show_tracebacks = debug
+    _log_to_stderr(debug)
+
+
+def _log_to_stderr(debug: bool) -> None:
+    """Show all that the package logs, and of its libraries only what they log of their own accord.
+
+    A debug log of the compiler of kernels alone would be megabytes.
+    """
+    log = logging.getLogger("edgeflow_opt")
+    for old in [handler for handler in log.handlers if handler.name == _HANDLER]:
+        log.removeHandler(old)  # of another command in the same process
     if debug:
-        logging.basicConfig(
-            stream=sys.stderr, level=logging.DEBUG, format="%(relativeCreated)8.0f ms %(name)s: "
-            "%(message)s",
-        )  # fmt: skip
+        handler = logging.StreamHandler(sys.stderr)
+        handler.name = _HANDLER
+        handler.setFormatter(logging.Formatter("%(relativeCreated)8.0f ms %(name)s: %(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.DEBUG)
 
 
-_PLAN = "One epoch"
-_TRACE = "Whole traces"
-_ABOUT = "About this installation"
+def _add(panel: str, *commands: Callable[..., None]) -> None:
+    """Add commands; the paragraphs of their docstrings are wrapped to the terminal, as lines are."""
+    for command in commands:
+        paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+        app.command(
+            command.__name__.replace("_", "-"),
+            rich_help_panel=panel,
+            help="\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs),
+        )(command)
 
-app.command(rich_help_panel=_PLAN)(demo)
-app.command(rich_help_panel=_PLAN)(solve)
-app.command(rich_help_panel=_PLAN)(check)
-app.command(rich_help_panel=_PLAN)(compare)
-app.command(rich_help_panel=_TRACE)(simulate)
-app.command(rich_help_panel=_TRACE)(generate)
-app.command(rich_help_panel=_ABOUT)(solvers)
-app.command(rich_help_panel=_ABOUT)(policies)
-app.command(rich_help_panel=_ABOUT)(versions)
-app.command(rich_help_panel=_ABOUT)(schema)
-app.command("warm-up", rich_help_panel=_ABOUT)(warm_up)
+
+_add("One epoch", demo, solve, check, compare)
+_add("Whole traces", simulate, generate)
+_add("About this installation", solvers, policies, versions, schema, warm_up)

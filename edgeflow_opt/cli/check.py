@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edgeflow_opt.cli import failures
+from edgeflow_opt.cli.failures import printable
 from edgeflow_opt.cli.options import AsJson
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
-    from edgeflow_opt.problem import CheckReport
+    from edgeflow_opt.problem import CheckReport, Schedule
 
 #: Violations shown to people; all are in the JSON document.
 _SHOWN = 50
@@ -37,11 +39,13 @@ def check(
     from edgeflow_opt.problem import check as run
 
     only_one_stdin([instance, schedule])
-    report = run(read_instance(instance), read_plan(schedule))
+    problem = read_instance(instance)
+    plan = read_plan(schedule)
+    report = run(problem, plan)
     if as_json:
         show_json(report_document(report))
     else:
-        _show_report(report)
+        _show_report(report, plan)
     raise typer.Exit(failures.EXIT_SOLVED if report.valid else failures.EXIT_CHECK_FAILED)
 
 
@@ -62,23 +66,26 @@ def report_document(report: CheckReport) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _show_report(report: CheckReport) -> None:
+def _show_report(report: CheckReport, plan: Schedule) -> None:
     from edgeflow_opt.cli.console import facts, number, show, word
+    from edgeflow_opt.problem import SolveStatus
 
     count = len(report.violations)
     verdict = word("valid" if report.valid else "invalid")
     if count:
         verdict.append(f" ({count} violation{'s' * (count != 1)})", style="not bold default")
-    things: list[Any] = [
-        facts(
-            "Check",
-            [
-                ("verdict", verdict),
-                ("deadlines met", number(report.met)),
-                ("met weight", number(report.met_weight)),
-            ],
-        )
-    ]
+    pairs: list[tuple[str, str | Text]] = [("verdict", verdict)]
+    if plan.allocations or plan.status in (SolveStatus.OPTIMAL, SolveStatus.FEASIBLE):
+        pairs += [
+            ("deadlines met", number(report.met)),
+            ("met weight", number(report.met_weight)),
+        ]
+    else:
+        pairs += [
+            ("plan", "none, so there is nothing to check"),
+            ("claim", f"{plan.status}: the word of '{printable(plan.solver)}', not proven here"),
+        ]
+    things: list[Any] = [facts("Check", pairs)]
     if count:
         things.append(_violations_table(report))
     if count > _SHOWN:
@@ -87,7 +94,7 @@ def _show_report(report: CheckReport) -> None:
 
 
 def _violations_table(report: CheckReport) -> Table:
-    from edgeflow_opt.cli.console import number, printable, table
+    from edgeflow_opt.cli.console import number, table
 
     left = ("rule", "job", "site", "in words")
     made = table("rule", "job", "site", "time", "amount", "in words", title="Violations", left=left)

@@ -9,6 +9,8 @@ import typer
 
 from edgeflow_opt.cli import failures
 from edgeflow_opt.cli.options import (
+    DEFAULT_TIME_LIMIT_S,
+    DEFAULT_WORKERS,
     AsJson,
     Output,
     Quiet,
@@ -30,17 +32,18 @@ def compare(
         str | None,
         typer.Option("--solvers", metavar="NAME,...", help="All that are installed by default."),
     ] = None,
-    time_limit: TimeLimit = 10.0,
+    time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
     seed: Seed = 0,
-    workers: Workers = 1,
+    workers: Workers = DEFAULT_WORKERS,
     output: Output = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare solvers on the same instances.
 
-    A solver that fails or refuses an instance gets a row that says so, and the others go on; the
-    exit code is that of the worst row.
+    A solver that fails or refuses an instance gets a row that says so, and the others go on. The
+    exit code is that of the worst row, from best to worst: 0 solved, 4 no solution, 3 infeasible,
+    2 usage (refused, or not installed), 5 bad input, 1 internal error, 130 interrupted.
     """
     from edgeflow_opt.cli.comparison import Row, notes, rows_tables, run_row, worst_exit_code
     from edgeflow_opt.cli.console import json_text, show, show_json

@@ -43,6 +43,10 @@ class Row:
         Exit code that this row stands for alone.
     met, met_weight, progress, cost, reconfigurations
         Of the schedule; None without a plan.
+    value
+        Level 1, to which bound and gap refer: the met weight, or the weighted sum.
+    value_name
+        What `value` counts; None = jobs met.
     bound, gap, limit, seconds
         As in :class:`~edgeflow_opt.problem.Schedule`.
     message
@@ -58,6 +62,8 @@ class Row:
     exit_code: int
     met: int | None = None
     met_weight: float | None = None
+    value: float | None = None
+    value_name: str | None = None
     bound: float | None = None
     gap: float | None = None
     progress: float | None = None
@@ -78,6 +84,7 @@ class Row:
             "jobs": self.num_jobs,
             "met": self.met,
             "met_weight": self.met_weight,
+            "value": self.value,
             "bound": self.bound,
             "gap": self.gap,
             "progress": self.progress,
@@ -93,13 +100,15 @@ def run_row(
 ) -> Row:
     """Solve one instance by one solver; a failure becomes a row that says so."""
     from edgeflow_opt.cli.console import stdout_kept_pure
+    from edgeflow_opt.cli.levels import value_name
     from edgeflow_opt.cli.progress import progress_of
     from edgeflow_opt.cli.solve import exit_code
     from edgeflow_opt.solvers import solve
 
     num_jobs = sum(job.deadline is not None for job in problem.jobs)
+    counted = value_name(problem)
     try:
-        with stdout_kept_pure(), progress_of(f"{name} {solver}", quiet) as on_progress:
+        with stdout_kept_pure(), progress_of(f"{name} {solver}", quiet, counted) as on_progress:
             result = solve(problem, solver, options, on_progress=on_progress)
     except EdgeflowError as error:
         return Row(
@@ -120,7 +129,9 @@ def run_row(
         status=str(result.status),
         exit_code=exit_code(result),
         met=None if value is None else result.schedule.met,
-        met_weight=result.value,
+        met_weight=None if value is None else value.met_weight,
+        value=result.value,
+        value_name=counted,
         bound=result.bound,
         gap=result.gap,
         progress=None if value is None else value.progress,
@@ -147,12 +158,14 @@ def rows_tables(rows: Sequence[Row]) -> list[Table]:
 def _table(title: str | None, rows: Sequence[Row]) -> Table:
     from edgeflow_opt.cli.console import number, percent, printable, seconds, table, word
 
-    weighted = any(row.met is not None and row.met_weight != row.met for row in rows)
+    name = next((row.value_name for row in rows if row.value_name is not None), None)
     made = table(
-        "solver", "met", *(["value"] if weighted else []), "bound", "gap", "cost", "reconf.",
+        "solver", "met", *([] if name is None else [name]), "bound", "gap", "cost", "reconf.",
         "seconds", "status",
         title=title and printable(title), left=("solver", "status"),
     )  # fmt: skip
+    # Where it is narrow, statuses break before names do.
+    made.columns[0].min_width = min(20, max(len(printable(row.solver)) for row in rows))
     for row in rows:
         status = word("not supported" if row.refused else row.status)
         if row.limit is not None:
@@ -160,7 +173,7 @@ def _table(title: str | None, rows: Sequence[Row]) -> Table:
         made.add_row(
             printable(row.solver),
             "-" if row.met is None else f"{row.met}/{row.num_jobs}",
-            *([number(row.met_weight)] if weighted else []),
+            *([] if name is None else [number(row.value)]),
             number(row.bound),
             percent(row.gap),
             number(row.cost),

@@ -25,7 +25,8 @@ _PIPE_WIDTH = 200
 _STYLES = {
     "optimal": "green", "feasible": "yellow", "infeasible": "red", "no_solution": "red",
     "error": "red", "not supported": "red", "not run": "red", "available": "green",
-    "valid": "green", "invalid": "red", "yes": "green",
+    "valid": "green", "invalid": "red", "yes": "green", "met": "green", "late": "yellow",
+    "unfinished": "red",
 }  # fmt: skip
 
 
@@ -138,13 +139,15 @@ def seconds(value: float | None) -> str:
     return f"{value:.3f}" if value < 0.1 else f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
+def count(value: int, noun: str) -> str:
+    """Return a number of things in words: ``1 job``, ``2 jobs``."""
+    return f"{value:,} {noun}{'s' * (value != 1)}"
+
+
 def size_of(problem: EpochProblem) -> str:
     """Return the size of an instance in words."""
-    sites = len(problem.sites)
-    return (
-        f"{len(problem.jobs)} jobs x {problem.grid.num_slots} slots on {sites} "
-        f"site{'s' * (sites != 1)}"
-    )
+    jobs, slots = count(len(problem.jobs), "job"), count(problem.grid.num_slots, "slot")
+    return f"{jobs} x {slots} on {count(len(problem.sites), 'site')}"
 
 
 @contextlib.contextmanager

@@ -46,6 +46,9 @@ def whole(
     return typer.Option(name, metavar=metavar, callback=_at_least(least, most), help=help_text)
 
 
+#: Defaults of the library (``SolveOptions``), which is not loaded to show a help text.
+DEFAULT_TIME_LIMIT_S, DEFAULT_WORKERS = 10.0, 2
+
 TimeLimit = Annotated[float, positive("--time-limit", "Seconds a solve, model building included.")]
 Seed = Annotated[int, whole("--seed", "Seed of everything random.", 0, 2**31 - 1)]
 Workers = Annotated[int, whole("--workers", "Threads that a solver may use.", 1, 4096)]

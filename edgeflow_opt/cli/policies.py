@@ -88,31 +88,51 @@ def _text(default: Any) -> str:
 def meaning_of(policy_class: Any, option: str) -> str:
     """Return what the docstring of a policy says of an option, as one line; empty if nothing.
 
-    Where the docstring names a class for its ``**options``, the docstring of that class is read.
+    The docstrings of its base classes are read too, and where they name a class for their
+    ``**options``, the docstring of that class; what that says of several options together is left
+    for ``MEANINGS`` of its module, if there is such a table of what each of them means.
     """
-    text = inspect.getdoc(policy_class) or ""
-    told = _parameter(text, option)
-    if told:
-        return told
-    options = text.partition("\n**options\n")[2]
-    reference = re.search(r":class:`~?([\w.]+)\.(\w+)`", options)
+    for base in getattr(policy_class, "__mro__", (policy_class,)):
+        text = inspect.getdoc(base) or "" if base is not object else ""
+        told, _ = _parameter(text, option)
+        if not told:
+            told = _of_reference(text.partition("\n**options\n")[2], option)
+        if told:
+            return told
+    return ""
+
+
+def _of_reference(text: str, option: str) -> str:
+    """Return what the class to which `text` refers says of an option."""
+    reference = re.search(r":class:`~?([\w.]+)\.(\w+)`", text)
     if reference is None:
         return ""
     module, name = reference.groups()
-    return _parameter(inspect.getdoc(getattr(importlib.import_module(module), name)) or "", option)
+    owner = getattr(importlib.import_module(module), name)
+    told, shared = _parameter(inspect.getdoc(owner) or "", option)
+    if not shared:
+        return told
+    own = getattr(importlib.import_module(owner.__module__), "MEANINGS", {})
+    return str(own.get(option, told))
 
 
-def _parameter(doc: str, name: str) -> str:
-    """Return what a numpydoc docstring says of a parameter, as one line; empty if nothing."""
+def _parameter(doc: str, name: str) -> tuple[str, bool]:
+    """Return what a numpydoc docstring says of a parameter, and whether of others with it.
+
+    As one line, empty if nothing.
+    """
     _, _, section = doc.partition("\nParameters\n----------\n")
     told: list[str] = []
-    inside = False
+    inside = shared = False
     for line in section.splitlines():
         if line.startswith("---"):
             break
         if line and not line[0].isspace():
-            inside = name in [part.strip() for part in line.split(":")[0].split(",")]
+            names = [part.strip() for part in line.split(":")[0].split(",")]
+            inside = name in names
+            shared |= inside and len(names) > 1
         elif inside and line:
             told.append(line.strip())
     # Markup of the documentation is noise here.
-    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", " ".join(told)).replace("``", "")
+    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", " ".join(told)).replace("``", "")
+    return text, shared

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from edgeflow_opt.cli.console import number, percent, seconds
+from edgeflow_opt.cli.console import count, number, percent, seconds
 
 if TYPE_CHECKING:
     from edgeflow_opt.simulation import EventRecord
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 #: Seconds between two plain lines, unless there is real news.
 _PERIOD_S = 2.0
+
+#: The plan that exact solvers begin with, in which nothing runs: no news to anybody.
+_EMPTY_PLAN = "empty plan"
 
 #: What takes a line: its text, and whether it is news that must not be passed over.
 Show = Callable[[str, bool], None]
@@ -93,23 +96,42 @@ def _live_line(name: str) -> Iterator[Show]:
         yield show
 
 
-def progress_line(point: Progress) -> str:
-    """Return one improvement as a line: time, incumbent, bound, gap, source."""
+def progress_line(point: Progress, what: str = "met") -> str:
+    """Return one improvement as a line: time, incumbent, bound, gap, source.
+
+    Parameters
+    ----------
+    point
+        The improvement.
+    what
+        What is counted: ``met`` for jobs, ``value`` for anything else.
+    """
     from edgeflow_opt.problem import relative_gap
 
     gap = None
     if point.value is not None and point.bound is not None:
         gap = relative_gap(point.value, point.bound)
     return (
-        f"{seconds(point.seconds):>6} s  met {number(point.value):>5}  "
+        f"{seconds(point.seconds):>6} s  {what} {number(point.value):>5}  "
         f"bound {number(point.bound):>7}  gap {percent(gap):>6}  {point.source}"
     )
 
 
 @contextlib.contextmanager
-def progress_of(name: str, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Show the progress of a solve; yield what ``SolveOptions.on_progress`` takes."""
+def progress_of(
+    name: str, quiet: bool, value_name: str | None = None
+) -> Iterator[Callable[[Progress], None] | None]:
+    """Show the progress of a solve; yield what ``SolveOptions.on_progress`` takes.
+
+    Parameters
+    ----------
+    name, quiet
+        As in :func:`status_line`.
+    value_name
+        What level 1 counts; None = jobs met.
+    """
     value: float | None = None
+    what = "met" if value_name is None else "value"
     with status_line(name, quiet) as show:
         if show is None:
             yield None
@@ -117,8 +139,10 @@ def progress_of(name: str, quiet: bool) -> Iterator[Callable[[Progress], None] |
 
         def take(point: Progress) -> None:
             nonlocal value
+            if point.source == _EMPTY_PLAN:
+                return
             news, value = point.value != value, point.value
-            show(progress_line(point), news)
+            show(progress_line(point, what), news)
 
         yield take
 
@@ -138,7 +162,9 @@ def events_of(
             nonlocal events, finished
             events += 1
             finished += len(record.completed) + len(record.refused)
-            show(f"{events:>6} events  {finished:>6} of {num_jobs} jobs finished", False)
+            done = f"{finished:>6} of {count(num_jobs, 'job')} finished"
+            show(f"{count(events, 'event'):>13}  {done}", False)
 
         yield take
-        show(f"{events:>6} events  {finished:>6} of {num_jobs} jobs finished", True)
+        # What happens after the last decision is no event: the number of jobs would be too low.
+        show(f"{count(events, 'event'):>13}  done", True)

@@ -24,6 +24,7 @@ from edgeflow_opt.cli.options import (
 from edgeflow_opt.errors import UsageError
 
 if TYPE_CHECKING:
+    from edgeflow_opt.simulation import Overhead
     from edgeflow_opt.workloads import Trace
 
 
@@ -49,7 +50,8 @@ def simulate(
         typer.Option(
             "--tide",
             metavar="NAME",
-            help="Usable edge servers over time: constant, daily, or a CSV file.",
+            help="Usable edge servers over time: constant, daily, or a CSV file with the columns "
+            "time_s and either units (usable servers) or load (their own work, 0 to 1).",
         ),
     ] = "constant",
     deadlines: Annotated[
@@ -98,8 +100,9 @@ def simulate(
     """  # fmt: skip
     from edgeflow_opt.cli.console import console, json_text, show, show_json, stdout_kept_pure
     from edgeflow_opt.cli.simulations import load_line, loads_of, results_tables, run_policies
+    from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem.files import write_text
-    from edgeflow_opt.simulation import parse_overhead, simulation_document
+    from edgeflow_opt.simulation import simulation_document
     from edgeflow_opt.workloads import cluster
 
     names = names_of(policy, "--policy")
@@ -108,7 +111,7 @@ def simulate(
     if cloud_gpus + edge_servers == 0:
         raise UsageError("options --cloud-gpus, --edge-servers: at least one must be above 0")
     factors = None if deadlines == "trace" else range_of(deadlines, "--deadlines")
-    losses = parse_overhead(overhead)
+    losses = _overhead_of(overhead)
     check_output(output, trace, tide)
     with stdout_kept_pure():
         options = options_of(names, assignments_of(policy_option, "--policy-option"), {
@@ -135,6 +138,8 @@ def simulate(
         "skipped_rows": jobs.skipped,
         **loads_of(jobs, cloud_gpus),
     }
+    # Loading the kernels is no part of the first decision.
+    compile_once(quiet)
     results, faults = run_policies(
         jobs.jobs(), sites, options, overhead=losses, merge_s=merge, quiet=quiet
     )
@@ -205,6 +210,27 @@ def options_of(
     for name in names:
         make_policy(name, **options[name])
     return options
+
+
+def _overhead_of(text: str) -> Overhead:
+    """Return the model of losses; ``jobs`` is not offered, since jobs of traces state no losses.
+
+    Raises
+    ------
+    UsageError
+        If it is none of the models.
+    """
+    from edgeflow_opt.simulation import parse_overhead
+
+    try:
+        if text != "jobs":
+            return parse_overhead(text)
+    except UsageError:
+        pass
+    raise UsageError(
+        "option --overhead: must be none, elasticflow or RESTART_S,MIGRATION_S with seconds >= 0, "
+        f"got {text!r}; for example 30,180"
+    )
 
 
 def _read_trace(path: str, skip_bad_rows: bool) -> Trace:

@@ -159,13 +159,13 @@ def load_line(trace: Trace, settings: Mapping[str, Any], name: str | None = None
     name
         Name of the trace for people; None = its own.
     """
-    from edgeflow_opt.cli.console import number, printable
+    from edgeflow_opt.cli.console import count, number, printable
 
-    skipped = f" ({trace.skipped} bad rows skipped)" if trace.skipped else ""
+    skipped = f" ({count(trace.skipped, 'bad row')} skipped)" if trace.skipped else ""
     return printable(
-        f"{trace.name if name is None else name}: {len(trace)} jobs{skipped} on "
-        f"{settings['cloud_gpus']} cloud GPUs and {settings['edge_servers']} edge servers (tide "
-        f"{settings['tide']}), load {number(settings['arrival_load'], 2)} while jobs arrive, "
+        f"{trace.name if name is None else name}: {count(len(trace), 'job')}{skipped} on "
+        f"{count(settings['cloud_gpus'], 'cloud GPU')} and "
+        f"{count(settings['edge_servers'], 'edge server')} (tide {settings['tide']}), load {number(settings['arrival_load'], 2)} while jobs arrive, "
         f"overhead {settings['overhead']}"
     )
 

@@ -8,6 +8,8 @@ import typer
 
 from edgeflow_opt.cli import failures
 from edgeflow_opt.cli.options import (
+    DEFAULT_TIME_LIMIT_S,
+    DEFAULT_WORKERS,
     AsJson,
     Output,
     Quiet,
@@ -20,8 +22,7 @@ from edgeflow_opt.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table
+    from rich.console import Group, RenderableType
     from rich.text import Text
 
     from edgeflow_opt.problem import EpochProblem
@@ -35,9 +36,9 @@ def solve(
     solver: Annotated[
         str, typer.Option("--solver", "-s", metavar="NAME", help="See 'edgeflow solvers'.")
     ] = "auto",
-    time_limit: TimeLimit = 10.0,
+    time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
     seed: Seed = 0,
-    workers: Workers = 1,
+    workers: Workers = DEFAULT_WORKERS,
     deterministic: Annotated[
         bool,
         typer.Option(
@@ -58,6 +59,13 @@ def solve(
         list[str] | None,
         typer.Option("--param", metavar="NAME=VALUE", help="Parameter of the solver; repeatable."),
     ] = None,
+    plan: Annotated[
+        bool | None,
+        typer.Option(
+            "--plan/--no-plan",
+            help="Show the runs of every job and the use of the sites (default: up to 30 jobs).",
+        ),
+    ] = None,
     output: Output = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -68,7 +76,9 @@ def solve(
     """
     from edgeflow_opt.cli.console import show, show_json, stdout_kept_pure
     from edgeflow_opt.cli.inputs import only_one_stdin, read_instance, read_plan
+    from edgeflow_opt.cli.levels import value_name
     from edgeflow_opt.cli.progress import progress_of
+    from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem import schedule_to_dict, write_schedule
     from edgeflow_opt.solvers import SOLVERS, SolveOptions
     from edgeflow_opt.solvers import solve as run
@@ -77,21 +87,22 @@ def solve(
     check_output(output, instance, *([warm_start] if warm_start else []))
     only_one_stdin([instance, warm_start])
     with stdout_kept_pure():
-        SOLVERS.get(solver)
+        exact = SOLVERS.get(solver).capabilities.exact
     problem = read_instance(instance)
     options = SolveOptions(
         time_limit_s=time_limit, seed=seed, workers=workers, deterministic=deterministic,
         levels=levels, params=params,
         warm_start=None if warm_start is None else read_plan(warm_start),
     )  # fmt: skip
-    with stdout_kept_pure(), progress_of(solver, quiet) as on_progress:
+    compile_once(quiet)
+    with stdout_kept_pure(), progress_of(solver, quiet, value_name(problem)) as on_progress:
         result = run(problem, solver, options, on_progress=on_progress)
     if output is not None:
         write_schedule(result.schedule, output)
     if as_json:
         show_json(schedule_to_dict(result.schedule))
     else:
-        show(summary(problem, result), *([levels_table(result)] if result.levels else []))
+        show(*report(problem, result, exact, plan))
     raise typer.Exit(exit_code(result))
 
 
@@ -107,9 +118,38 @@ def exit_code(result: SolveResult) -> int:
     }.get(str(result.status), failures.EXIT_INTERNAL)
 
 
-def summary(problem: EpochProblem, result: SolveResult) -> Group:
-    """Return the result for people."""
+def report(
+    problem: EpochProblem, result: SolveResult, exact: bool, plan: bool | None
+) -> list[RenderableType]:
+    """Return the result for people.
+
+    Parameters
+    ----------
+    problem, result
+        The instance and its result.
+    exact
+        Whether the solver can prove bounds.
+    plan
+        Whether the plan itself is shown; None = up to so many jobs as are read at a glance.
+    """
+    from edgeflow_opt.cli.console import console
+    from edgeflow_opt.cli.levels import levels_table
+    from edgeflow_opt.cli.plan import MOST_JOBS_UNASKED, plan_tables
+
+    things: list[RenderableType] = [summary(problem, result, exact)]
+    if result.objective is None:
+        return things
+    things.append(levels_table(problem, result))
+    if plan or (plan is None and len(problem.jobs) <= MOST_JOBS_UNASKED):
+        target = console()
+        things += plan_tables(problem, result.schedule, target.width, target.encoding)
+    return things
+
+
+def summary(problem: EpochProblem, result: SolveResult, exact: bool) -> Group:
+    """Return what matters most of a result, for people."""
     from edgeflow_opt.cli.console import facts, number, percent, seconds, size_of, word
+    from edgeflow_opt.cli.levels import value_name
 
     with_deadline = sum(job.deadline is not None for job in problem.jobs)
     value = result.objective
@@ -119,30 +159,23 @@ def summary(problem: EpochProblem, result: SolveResult) -> Group:
     pairs: list[tuple[str, str | Text]] = [("instance", size_of(problem)), ("status", status)]
     if value is not None:
         pairs.append(("deadlines met", f"{result.schedule.met} of {with_deadline}"))
-    bound = "none (a heuristic proves none)" if result.bound is None else number(result.bound)
-    pairs += [
-        ("met weight", number(result.value)),
-        ("proven bound", bound),
-        ("gap", percent(result.gap)),
-    ]
+        name = value_name(problem)
+        if name is not None:
+            pairs.append(("met weight", number(value.met_weight)))
+        if value.weighted is not None:
+            pairs.append((name or "weighted value", number(value.weighted)))
+    pairs.append(("proven bound", _bound_in_words(result, exact)))
     if value is not None:
-        pairs += [
-            ("progress of the late", number(value.progress)),
-            ("cost", number(value.cost)),
-            ("reconfigurations", number(value.reconfigurations)),
-        ]
+        pairs.append(("gap", percent(result.gap)))
     pairs.append(("seconds", seconds(result.schedule.seconds)))
     return facts(f"Schedule by {result.schedule.solver}", pairs)
 
 
-def levels_table(result: SolveResult) -> Table:
-    """Return how far each level of the objective was taken."""
-    from edgeflow_opt.cli.console import number, table, word
+def _bound_in_words(result: SolveResult, exact: bool) -> str:
+    from edgeflow_opt.cli.console import number
 
-    made = table("level", "value", "bound", "proven best", title="Levels", left=("level",))
-    for level in result.levels:
-        made.add_row(
-            level.level, number(level.value), number(level.bound),
-            word("yes" if level.optimal else "no"),
-        )  # fmt: skip
-    return made
+    if result.status == "infeasible":
+        return "none: proven that no schedule exists"
+    if result.bound is not None:
+        return number(result.bound)
+    return "none yet" if exact else "none (a heuristic proves none)"

@@ -11,7 +11,10 @@ from edgeflow_opt._version import __version__
 from edgeflow_opt.cli.options import AsJson
 
 #: Libraries whose versions matter for results.
-_LIBRARIES = ("numpy", "ortools", "highspy", "numba", "msgspec", "pulp")
+_LIBRARIES = ("numpy", "ortools", "highspy", "numba", "msgspec")
+
+#: Such as no part of the package needs: named where they are installed.
+_EXTRAS = ("pulp",)
 
 
 def versions(as_json: AsJson = False) -> None:
@@ -41,6 +44,7 @@ def versions_document() -> dict[str, Any]:
         "cpu_count": os.cpu_count(),
         "cpu_usable": os.cpu_count() if usable is None else len(usable(0)),
         **{name: _version_of(name) for name in _LIBRARIES},
+        **{name: found for name in _EXTRAS if (found := _version_of(name)) is not None},
     }
 
 

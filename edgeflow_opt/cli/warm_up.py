@@ -22,16 +22,28 @@ def warm_up(as_json: AsJson = False) -> None:
 
 
 def compile_once(quiet: bool) -> float:
-    """Compile the kernels unless they are compiled, and return the seconds that it took."""
+    """Compile the kernels unless they are compiled, load them, and return the seconds it took.
+
+    Parameters
+    ----------
+    quiet
+        Do not tell on stderr that it is done, and that it is done once only.
+    """
     from edgeflow_opt.cli.console import seconds, stdout_kept_pure
+    from edgeflow_opt.formulations import plans
+    from edgeflow_opt.formulations.plan_kernels import walk_plans
     from edgeflow_opt.solvers.kernels import compile_in_parallel
     from edgeflow_opt.solvers.kernels import warm_up as load_kernels
 
     start = time.perf_counter()
     with stdout_kept_pure():
+        plans.warm_up()
+        new = bool(walk_plans.stats.cache_misses)
+        if new and not quiet:
+            failures.say("Compiling kernels, once after installation: up to a minute ...")
         compile_in_parallel()
         load_kernels()
     elapsed = time.perf_counter() - start
-    if not quiet and elapsed > 2.0:
+    if new and not quiet:
         failures.say(f"Kernels compiled in {seconds(elapsed)} s; this is not done again.")
     return elapsed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import logging
 from collections.abc import Callable
 from importlib.metadata import version
 
@@ -9,9 +11,12 @@ import jsonschema
 import pytest
 
 from edgeflow_opt import __version__
+from edgeflow_opt.cli.options import DEFAULT_TIME_LIMIT_S, DEFAULT_WORKERS
 from edgeflow_opt.policies import POLICIES
-from edgeflow_opt.solvers import SOLVERS
+from edgeflow_opt.solvers import SOLVERS, SolveOptions
 from tests.cli.helpers import INSTANCE, ScriptedSolver, edgeflow
+
+versions = importlib.import_module("edgeflow_opt.cli.versions")
 
 Install = Callable[..., None]
 
@@ -95,9 +100,49 @@ def test_versions() -> None:
     document = edgeflow("versions", "--json").document
     assert document["edgeflow_opt"] == __version__
     assert document["numpy"] == version("numpy")
-    assert set(document) >= {"python", "platform", "cpu_count", "ortools", "highspy", "pulp"}
+    assert set(document) >= {"python", "platform", "cpu_count", "ortools", "highspy"}
     assert version("numpy") in edgeflow("versions").out
     assert __version__ in edgeflow("--version").out
+
+
+def test_versions_of_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that nothing here needs is named where it is installed, and only there."""
+    monkeypatch.setattr(versions, "_EXTRAS", ("no-such-library", "pytest"))
+    document = edgeflow("versions", "--json").document
+    assert "no-such-library" not in document
+    assert document["pytest"] == version("pytest")
+
+
+def test_options_that_share_a_line_have_meanings_of_their_own() -> None:
+    """Each rule of Algorithm 1 has its own help, in a derived policy too."""
+    entries = {e["name"]: e["options"] for e in edgeflow("policies", "--json").document["policies"]}
+    for name in ("edgeflow", "edgeflow-select"):
+        meanings = [entries[name][f"rule_{number}"]["meaning"] for number in (1, 2, 3)]
+        assert all(meanings)
+        assert len(set(meanings)) == 3
+
+
+def test_defaults_are_those_of_the_library() -> None:
+    """Time limit and workers are those of the library, where nothing is given."""
+    assert SolveOptions().time_limit_s == DEFAULT_TIME_LIMIT_S
+    assert SolveOptions().workers == DEFAULT_WORKERS
+
+
+def test_debug_shows_the_log() -> None:
+    """With --debug what the package logs appears on stderr, and what others debug does not."""
+
+    def names_in(err: str) -> list[str]:
+        return [word for word in ("heed me", "never mind") if word in err]
+
+    def speak() -> None:
+        logging.getLogger("edgeflow_opt.some.module").debug("heed me")
+        logging.getLogger("numba").debug("never mind")
+
+    honest = versions.versions_document
+    for flags, expected in ((["--debug"], ["heed me"]), ([], [])):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(versions, "versions_document", lambda: (speak(), honest())[1])
+            assert names_in(edgeflow(*flags, "versions").err) == expected
 
 
 @pytest.mark.parametrize("name", ["epoch", "edgeflow-epoch/1", "instance"])

@@ -65,6 +65,20 @@ def test_violations(instance_file: Path, plan_file: Path) -> None:
     assert "invalid" in ran.out
 
 
+@pytest.mark.parametrize("status", ["infeasible", "no_solution"])
+def test_claim_without_a_plan(instance_file: Path, plan_file: Path, status: str) -> None:
+    """Where there is no plan, people are told so, and that the claim is not proven."""
+    _change(plan_file, status=status, allocations=[], outcomes=[], objective=None, bound=None)
+    ran = edgeflow("check", instance_file, plan_file)
+    assert ran.code == 0
+    assert "nothing to check" in ran.out
+    assert f"{status}: the word of 'one', not proven here" in ran.out
+    assert "deadlines met" not in ran.out
+    ran = edgeflow("check", instance_file, plan_file, "--json")
+    assert ran.document["valid"]
+    assert ran.document["met"] == 0
+
+
 def test_many_violations_are_cut(
     instance_file: Path, plan_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,6 +51,41 @@ def test_failures_are_rows_and_the_others_go_on(
     assert "no_such_module" in ran.out
     ran = edgeflow("compare", instance_file, "--solvers", "narrow,fine")
     assert ran.code == 2
+
+
+def test_weights_and_jobs_are_told_apart(
+    scripted: Install, instance_file: Path, tmp_path: Path
+) -> None:
+    """Where value and bound are no number of jobs, they have a column that says what they are."""
+    scripted(ScriptedSolver("one", bound=3.0))
+    assert "weight" not in edgeflow("compare", instance_file, "--solvers", "one").out
+    document = json.loads(instance_file.read_text())
+    document["jobs"][0]["weight"] = 2.5
+    weights = tmp_path / "weights.json"
+    weights.write_text(json.dumps(document))
+    out = edgeflow("compare", weights, "--solvers", "one").out
+    assert out.split()[:5] == ["solver", "met", "met", "weight", "bound"]
+    document["objective"] = {"mode": "weighted", "weights": {"met": 4, "progress": 1}}
+    weights.write_text(json.dumps(document))
+    assert "weighted value" in edgeflow("compare", weights, "--solvers", "one").out
+
+
+def test_value_is_the_weighted_sum(instance_file: Path) -> None:
+    """In a weighted objective the row has the true met weight beside the value of the sum."""
+    document = json.loads(instance_file.read_text())
+    document["jobs"][0]["weight"] = 2.5
+    document["objective"] = {"mode": "weighted", "weights": {"met": 4}}
+    instance_file.write_text(json.dumps(document))
+    ran = edgeflow("compare", instance_file, "--solvers", "greedy", "--json", "--quiet")
+    (row,) = ran.document["rows"]
+    assert (row["met"], row["met_weight"], row["value"]) == (1, 2.5, 10.0)
+
+
+def test_help_tells_the_order_of_exit_codes() -> None:
+    """The help names the exit codes in the order in which the worst is chosen."""
+    text = " ".join(edgeflow("compare", "--help").out.split())
+    order = text.partition("from best to worst:")[2].partition("interrupted.")[0]
+    assert tuple(int(code) for code in re.findall(r"\d+", order)) == SEVERITY
 
 
 def test_default_is_every_installed_solver(scripted: Install, instance_file: Path) -> None:

@@ -24,6 +24,7 @@ def test_reading_tells_the_figures_of_the_table() -> None:
     assert "6 jobs on time is the best found, reached by a; the greedy reaches 5, in" in text
     text = reading([_row("greedy", 6), _row("a", 6), _row("b", 6, "optimal")])
     assert "reached by greedy, a and b" in text
+    assert " 1 job on time" in reading([_row("greedy", 1), _row("a", 1)])
     assert "greedy" not in reading([_row("a", 6)])
     assert "greedy" not in reading([_row("greedy", 6), _row("a", None, "error")])
 

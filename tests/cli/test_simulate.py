@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -14,6 +15,8 @@ from edgeflow_opt.errors import PolicyError
 from edgeflow_opt.policies import POLICIES, ClusterState, Decision
 from edgeflow_opt.registry import Registry
 from tests.cli.helpers import Ran, edgeflow
+
+warm_up = importlib.import_module("edgeflow_opt.cli.warm_up")
 
 TRACE = """job_id,submission_time,num_iteration,model_name,deadline,batch_size,num_gpu,duration
 a,0,1000,resnet50,4000,64,1,146.135
@@ -169,6 +172,24 @@ def test_bad_rows(trace_file: Path, tmp_path: Path) -> None:
     assert "2 bad rows skipped" in " ".join(out.split())
 
 
+def test_words_agree_with_numbers(trace_file: Path) -> None:
+    """One job is no jobs, and the last line of progress does not miscount those finished."""
+    ran = simulate(trace_file, "--head", "1")
+    assert "1 job on 4 cloud GPUs and 1 edge server (" in ran.out
+    assert ran.err.splitlines()[-1].endswith(" 1 event  done"), ran.err
+
+
+def test_kernels_are_loaded_before_the_clock_of_a_decision(
+    trace_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiling or loading kernels is done before the first policy starts."""
+    done = []
+    monkeypatch.setattr(warm_up, "compile_once", lambda quiet: done.append("kernels"))
+    monkeypatch.setattr(OneGpu, "decide", lambda self, state: done.append("decision"))
+    simulate(trace_file)
+    assert done[:2] == ["kernels", "decision"]
+
+
 def test_policy_options(trace_file: Path) -> None:
     """An option goes to every policy that has it, or to the one that is named."""
     ran = simulate(
@@ -214,7 +235,8 @@ def test_ctrl_c_within_a_decision_ends_the_simulation(trace_file: Path) -> None:
         (["--cloud-gpus", "1.5"], 2, "--cloud-gpus"),
         (["--edge-servers", "-1"], 2, "--edge-servers"),
         (["--cloud-gpus", "0", "--edge-servers", "0"], 2, "at least one"),
-        (["--overhead", "much"], 2, "overhead"),
+        (["--overhead", "much"], 2, "must be none, elasticflow or RESTART_S,MIGRATION_S"),
+        (["--overhead", "jobs"], 2, "must be none, elasticflow or RESTART_S,MIGRATION_S"),
         (["--overhead", "1"], 2, "overhead"),
         (["--overhead", "nan,1"], 2, "overhead"),
         (["--overhead", "-1,1"], 2, "overhead"),

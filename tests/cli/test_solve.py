@@ -7,9 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from edgeflow_opt.problem import Limit, SolveStatus, check, read_problem, read_schedule
-from edgeflow_opt.solvers import SolveControl
+from edgeflow_opt.cli import plan
+from edgeflow_opt.cli.solve import summary
+from edgeflow_opt.problem import (
+    Limit,
+    Schedule,
+    SolveStatus,
+    check,
+    read_problem,
+    read_schedule,
+)
+from edgeflow_opt.solvers import SolveControl, SolveResult
 from tests.cli.helpers import INSTANCE, ScriptedSolver, edgeflow
 
 Install = Callable[..., None]
@@ -117,13 +127,13 @@ def test_warm_start_of_another_instance_is_refused(
 ) -> None:
     """A schedule that does not fit the instance is a usage error, a fitting one is taken."""
     scripted(ScriptedSolver("one"))
-    plan = tmp_path / "plan.json"
-    assert edgeflow("solve", instance_file, "-s", "one", "-o", plan).code == 0
-    assert edgeflow("solve", instance_file, "-s", "one", "--warm-start", plan).code == 0
-    document = json.loads(plan.read_text())
+    path = tmp_path / "plan.json"
+    assert edgeflow("solve", instance_file, "-s", "one", "-o", path).code == 0
+    assert edgeflow("solve", instance_file, "-s", "one", "--warm-start", path).code == 0
+    document = json.loads(path.read_text())
     document["outcomes"].pop()
-    plan.write_text(json.dumps(document))
-    ran = edgeflow("solve", instance_file, "-s", "one", "--warm-start", plan)
+    path.write_text(json.dumps(document))
+    ran = edgeflow("solve", instance_file, "-s", "one", "--warm-start", path)
     assert ran.code == 2
     assert "warm_start" in ran.err
 
@@ -142,6 +152,87 @@ def test_progress_is_on_stderr(scripted: Install, instance_file: Path) -> None:
     assert "gap   50 %" in line
     assert ran.document["solver"] == "one"
     assert edgeflow("solve", instance_file, "-s", "one", "--json", "--quiet").err == ""
+
+
+def test_progress_says_what_is_counted(scripted: Install, instance_file: Path) -> None:
+    """Where weights are not all 1 progress speaks of value, and the empty plan is no news."""
+
+    def act(control: SolveControl) -> None:
+        control.report("empty plan", value=0.0)
+        control.report("probe", value=2.0)
+
+    scripted(ScriptedSolver("one", act=act))
+    document = json.loads(instance_file.read_text())
+    document["jobs"][0]["weight"] = 3
+    instance_file.write_text(json.dumps(document))
+    lines = edgeflow("solve", instance_file, "-s", "one").err.splitlines()
+    assert not any("empty plan" in line for line in lines)
+    assert any("value     2" in line and "probe" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("status", "exact", "words"),
+    [
+        (SolveStatus.INFEASIBLE, True, "none: proven that no schedule exists"),
+        (SolveStatus.NO_SOLUTION, True, "none yet"),
+        (SolveStatus.NO_SOLUTION, False, "none (a heuristic proves none)"),
+    ],
+)
+def test_why_there_is_no_bound(instance_file: Path, status: str, exact: bool, words: str) -> None:
+    """A result without a bound says truly why there is none."""
+    schedule = Schedule(solver="one", status=SolveStatus(status))
+    told = summary(read_problem(instance_file), SolveResult(schedule=schedule), exact)
+    with (target := Console(width=80)).capture() as shown:
+        target.print(told)
+    assert words in shown.get()
+
+
+def test_weighted_sum_is_labelled(instance_file: Path) -> None:
+    """With a weighted objective the summary tells jobs, met weight and the sum apart."""
+    document = json.loads(instance_file.read_text())
+    document["jobs"][0]["weight"] = 2.5
+    document["objective"] = {"mode": "weighted", "weights": {"met": 4, "cost": 0.001}}
+    instance_file.write_text(json.dumps(document))
+    out = edgeflow("solve", instance_file, "-s", "greedy").out
+    lines = {line.split("  ")[0]: line.split()[-1] for line in out.splitlines() if line}
+    assert lines["met weight"] == "2.5"
+    assert float(lines["weighted value"]) == pytest.approx(
+        10 - 0.001 * float(_cells(out, "cost")[1].replace(",", ""))
+    )
+    assert "4 x met - 0.001 x cost; more is better" in out
+
+
+def _cells(text: str, first: str) -> list[str]:
+    """Return the words of the line that begins with `first`."""
+    return next(line.split() for line in text.splitlines() if line.split()[:1] == [first])
+
+
+def test_all_levels_are_named_in_order(scripted: Install, instance_file: Path) -> None:
+    """The table names the five levels in their order, with units and direction."""
+    scripted(ScriptedSolver("one"))
+    lines = edgeflow("solve", instance_file, "-s", "one", "--no-plan").out.splitlines()
+    rows = lines[next(i for i, line in enumerate(lines) if line.startswith("level ")) + 2 :]
+    names = [row.split()[0] for row in rows if row.strip()]
+    assert names == ["met", "progress", "leftover", "cost", "reconfigurations"]
+    assert all("more is better" in row for row in rows[:3])
+    assert all("less is better" in row for row in rows[3:5])
+    assert "in jobs" in rows[0]
+    assert "GPU-seconds" in rows[3]
+
+
+def test_plan_is_shown_or_not(
+    scripted: Install, instance_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan is shown for few jobs unless unwanted, for many only if wanted, never with JSON."""
+    scripted(ScriptedSolver("one"))
+    monkeypatch.setattr(plan, "MOST_JOBS_UNASKED", 2)
+    args = ("solve", instance_file, "-s", "one")
+    assert "best effort" in edgeflow(*args).out
+    assert "Plan" not in edgeflow(*args, "--no-plan").out
+    monkeypatch.setattr(plan, "MOST_JOBS_UNASKED", 1)
+    assert "Plan" not in edgeflow(*args).out
+    assert "Plan" in edgeflow(*args, "--plan").out
+    assert edgeflow(*args, "--plan", "--json").document["solver"] == "one"
 
 
 def test_unsupported_feature_names_both(scripted: Install, instance_file: Path) -> None:

@@ -103,7 +103,7 @@ def test_native_output_does_not_reach_stdout(script: Path, instance_file: Path) 
 def test_ctrl_c_during_a_solve(script: Path, instance_file: Path, tmp_path: Path) -> None:
     """Ctrl-C ends the search: the incumbent is printed and written whole, exit code 130."""
     output = tmp_path / "out.json"
-    process = start(script, "solve", instance_file, "-s", "long", "--json", "-o", output)
+    process = start(script, "solve", instance_file, "-s", "long", "--json", "-q", "-o", output)
     assert process.stderr is not None
     assert process.stderr.readline() == "looked up\n"
     assert process.stderr.readline() == "looked up\n"
