@@ -35,7 +35,7 @@ class Record:
     value, bound
         Met weight of the checked schedule, and the proven bound on it; None = none.
     peak_mb
-        Largest resident memory of the process so far; MB.
+        Largest resident memory of the process so far, or of one that it started; MB.
     load_average
         Of the machine over the last minute, when the run began.
     figures

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 #: Seconds that the solve before an arrival is given, as a multiple of the limit of that after it.
 _FIRST_SOLVE_LIMITS = 10.0
 
+_OWN_AND_CHILDREN = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+
 #: Runs of a heuristic, of which the median counts.
 _REPEATS = 7
 
@@ -68,7 +70,8 @@ def run_task(
         status=answer.status,
         value=answer.value,
         bound=answer.bound,
-        peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0,
+        # CBC is a process of its own.
+        peak_mb=max(resource.getrusage(who).ru_maxrss for who in _OWN_AND_CHILDREN) / 1024.0,
         load_average=load_average,
         figures=dict(answer.figures),
         versions={**versions(), **answer.versions},
