@@ -40,7 +40,9 @@ def compile_once(quiet: bool) -> float:
         plans.warm_up()
         new = bool(walk_plans.stats.cache_misses)
         if new and not quiet:
-            failures.say("Compiling kernels, once after installation: up to a minute ...")
+            failures.say(
+                "Compiling kernels, once after installation; this takes about a minute ..."
+            )
         compile_in_parallel()
         load_kernels()
     elapsed = time.perf_counter() - start
