@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def sites_table(
         10, width - _BESIDE - max((len(printable(s.name)) for s in problem.sites), default=4)
     )
     columns = chart_columns(grid.boundaries, room)
-    lengths = [b - a for a, b in zip(grid.boundaries, grid.boundaries[1:], strict=False)]
+    lengths = [b - a for a, b in pairwise(grid.boundaries)]
     for site, held, units in zip(problem.sites, used, usable, strict=True):
         total = sum(n * length for n, length in zip(units, lengths, strict=True))
         in_use = sum(n * length for n, length in zip(held, lengths, strict=True))
