@@ -13,7 +13,6 @@ import numpy as np
 from edgeflow_opt.errors import InvalidScheduleError, UsageError
 from edgeflow_opt.formulations.plans import allocations_of, empty_plan, plan_of, trim, usage
 from edgeflow_opt.policies.base import Decision
-from edgeflow_opt.solvers.leftovers import hand_on_leftovers
 from edgeflow_opt.problem import (
     EpochProblem,
     Grid,
@@ -27,6 +26,7 @@ from edgeflow_opt.problem import (
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.problem.data import WORK_TOLERANCE
 from edgeflow_opt.solvers import SOLVERS, solve
+from edgeflow_opt.solvers.leftovers import hand_on_leftovers
 
 if TYPE_CHECKING:
     from edgeflow_opt.policies.base import ClusterState, JobState

@@ -13,10 +13,11 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from edgeflow_opt.formulations.objectives import LEVELS
 from edgeflow_opt.solvers.base import FEATURES, Capabilities
 from edgeflow_opt.solvers.cpsat import CpSatEngine
 from edgeflow_opt.solvers.highs import HighsEngine
-from edgeflow_opt.solvers.lexicographic import LevelSolve
+from edgeflow_opt.solvers.lexicographic import SMALL_COLUMNS, LevelSolve
 from edgeflow_opt.solvers.polish import polish
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ _POLISH_SHARE = 0.7
 
 #: Share of the time left for the polish before the proof of level 1.
 _EARLY_POLISH_SHARE = 0.15
-
-#: Largest number of columns (modes x slots) on which MILP engines are of use for level 1.
-_SMALL_COLUMNS = 60_000
 
 
 class AutoSolver:
@@ -70,11 +68,11 @@ class AutoSolver:
         if work.problem.objective.mode == "weighted":
             work.first_level()
             return
-        small = work.columns <= _SMALL_COLUMNS
+        small = work.columns() <= SMALL_COLUMNS
         share = _PRICE_SHARE_LARGE
         if small:
             share = _PRICE_SHARE_SMALL
-        elif work.fits((1.0 - _PRICE_SHARE_MIDDLE) * control.left_s):
+        elif work.fits((1.0 - _PRICE_SHARE_MIDDLE) * control.left_s, LEVELS):
             share = _PRICE_SHARE_MIDDLE
         work.use_prices(share * control.left_s, fixing=small)
         if small and not work.closed and not control.stopped:
@@ -85,7 +83,7 @@ class AutoSolver:
             if not work.closed and not control.stopped:
                 work.engine = CpSatEngine()
                 work.first_level(share=0.8)
-        polish(work, (_POLISH_SHARE if work.fits(control.left_s) else 1.0) * control.left_s)
+        polish(work, (_POLISH_SHARE if work.fits(control.left_s, LEVELS) else 1.0) * control.left_s)
         work.engine = CpSatEngine()
         work.levels_below()
 

@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 #: Share of the time limit for the price engine, where a MILP engine begins from it.
 _PRICE_SHARE = 0.3
 
+#: The same, where the engine can hardly add to it.
+_PRICE_SHARE_ALONE = 0.9
+
+#: Largest model on which MILP engines still improve on the price engine at level 1, columns.
+SMALL_COLUMNS = 20_000
+
 #: Share of the time limit for level 1, where levels below are wanted too.
 _FIRST_LEVEL_SHARE = 0.8
 
@@ -75,7 +81,9 @@ def solve_by_levels(
     with control.interruptible():
         work.offer_starts()
         if prices:
-            work.use_prices(_PRICE_SHARE * control.left_s)
+            follows = work.columns() <= SMALL_COLUMNS
+            share = _PRICE_SHARE if follows else _PRICE_SHARE_ALONE
+            work.use_prices(share * control.left_s, fixing=follows)
         work.first_level(share=_FIRST_LEVEL_SHARE if options.levels > 1 else 1.0)
         polish(work, _POLISH_SHARE * control.left_s)
         work.levels_below()
@@ -163,14 +171,21 @@ class LevelSolve:
             return self._infeasible
         return self.bound <= value + 1e-6 * max(1.0, abs(value))
 
-    @property
-    def columns(self) -> int:
-        """Columns of the malleable model, about: modes times slots."""
-        return int(self.arrays.mode_kept.sum()) * self.arrays.num_slots
+    def columns(self, levels: tuple[Level, ...] = ("met",)) -> int:
+        """Return the columns of the malleable model for `levels`, about: modes times slots.
 
-    def fits(self, seconds: float) -> bool:
+        For level 1 only the slots before the deadlines count. States of runs add to it.
+        """
+        arrays = self.arrays
+        modes = np.bincount(arrays.mode_job[arrays.mode_kept], minlength=arrays.num_jobs)
+        end = arrays.end_slot if levels == ("met",) else arrays.num_slots
+        slots = np.maximum(0, end - arrays.first_slot)
+        wanted = arrays.has_deadline if levels == ("met",) else 1
+        return int((modes * slots * wanted).sum())
+
+    def fits(self, seconds: float, levels: tuple[Level, ...] = ("met",)) -> bool:
         """Whether the engine can be expected to do anything with the model in `seconds`."""
-        return self.columns <= 0.5 * self.engine.columns_per_second * seconds
+        return self.columns(levels) <= 0.5 * self.engine.columns_per_second * seconds
 
     def first_level(self, share: float = 1.0) -> None:
         """Maximise level 1 in `share` of the time left: the met weight, or the weighted sum."""
@@ -352,9 +367,9 @@ class LevelSolve:
         """Build the model for `levels`; None where it is too large for the time left."""
         arrays = self.arrays
         moldable = levels == ("met",) and not arrays.malleable.any()
-        if not self.fits(self.control.left_s):
+        if not self.fits(self.control.left_s, levels):
             self.statistics["skipped"] = (
-                f"a model of about {self.columns} columns is too large for the time left"
+                f"a model of about {self.columns(levels)} columns is too large for the time left"
             )
             self._skipped = True
             return None

@@ -87,6 +87,7 @@ class _Solve:
         self._done = False
         self._fault: BaseException | None = None
         self._next_report_s = 0.0
+        self._begun_s = control.elapsed_s
         # Turning the plan into a checked schedule takes time of its own, in plain Python.
         left = control.left_s
         self._reserve_s = min(0.2 * left, 0.05 + 1.2e-4 * arrays.num_jobs) if left < 1e9 else 0.0
@@ -125,7 +126,8 @@ class _Solve:
         """Whether the hull dual has had its share of the time: later steps bring little."""
         if self._stopped() or self.options.deterministic:
             return self._stopped()
-        left, spent = self.control.left_s, self.control.elapsed_s
+        # On the clock of this solver: a caller may have spent time before.
+        left, spent = self.control.left_s, self.control.elapsed_s - self._begun_s
         return spent > _HULL_SHARE * (spent + left)
 
     def _stopped(self) -> bool:
