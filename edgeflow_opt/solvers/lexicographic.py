@@ -84,7 +84,8 @@ def solve_by_levels(
             follows = work.columns() <= SMALL_COLUMNS
             share = _PRICE_SHARE if follows else _PRICE_SHARE_ALONE
             work.use_prices(share * control.left_s, fixing=follows)
-        work.first_level(share=_FIRST_LEVEL_SHARE if options.levels > 1 else 1.0)
+        below = options.levels > 1 and problem.objective.weights is None
+        work.first_level(share=_FIRST_LEVEL_SHARE if below else 1.0)
         polish(work, _POLISH_SHARE * control.left_s)
         work.levels_below()
     return work.draft()
@@ -220,7 +221,9 @@ class LevelSolve:
         if self.incumbent.rejected:
             self.statistics["rejected_plans"] = self.incumbent.rejected
         value = self.incumbent.level_1
-        limit = self.control.limit or (Limit.TIME if self._skipped else None)
+        # What is left open here is left open for want of time: shares of it, too, are time.
+        timed = self._skipped or self.options.time_limit_s is not None
+        limit = self.control.limit or (Limit.TIME if timed else None)
         if self._infeasible and value is not None:
             raise SolverFaultError(
                 f"{self.engine.name} says that there is no schedule, but one is known"

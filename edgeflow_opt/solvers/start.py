@@ -21,14 +21,17 @@ def offer_start(
     control: SolveControl,
     incumbent: Incumbent,
 ) -> None:
-    """Offer the plans that cost nothing or next to nothing to `incumbent`."""
-    from edgeflow_opt.solvers.greedy import SOLVER
+    """Offer the plans that cost nothing or next to nothing to `incumbent`.
+
+    The selecting variant of the greedy runs the published one too and returns the better plan.
+    """
+    from edgeflow_opt.solvers.greedy import SELECT_SOLVER
 
     if options.warm_start is not None:
         incumbent.offer(plan_of(problem, arrays, options.warm_start), "warm start")
     if not arrays.must_meet.any():
         incumbent.offer(empty_plan(arrays), "empty plan")
-    draft = SOLVER.solve(problem, arrays, _for_greedy(options), control)
+    draft = SELECT_SOLVER.solve(problem, arrays, _for_greedy(options), control)
     if draft.plan is not None:
         incumbent.offer(draft.plan, "greedy")
 

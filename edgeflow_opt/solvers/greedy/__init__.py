@@ -18,7 +18,12 @@ def warm_up() -> None:
     from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site
     from edgeflow_opt.problem.arrays import arrays_of
 
-    job = Job(id="j", deadline=2.0, work=1.0, modes=(Mode(site="cloud", gpus=1, rate=1.0),))
-    site = Site(name="cloud", kind="cloud", capacity=((0.0, 1),))
-    problem = EpochProblem(grid=Grid((0.0, 1.0, 2.0)), sites=(site,), jobs=(job,))
+    # The edge can do the second job, and the cloud is free: rule 2 moves it there.
+    modes = (Mode(site="cloud", gpus=1, rate=1.0), Mode(site="edge", gpus=1, rate=1.0))
+    jobs = tuple(Job(id=name, deadline=2.0, work=1.0, modes=modes) for name in ("a", "b"))
+    sites = (
+        Site(name="cloud", kind="cloud", capacity=((0.0, 3),)),
+        Site(name="edge", kind="edge", capacity=((0.0, 1),)),
+    )
+    problem = EpochProblem(grid=Grid((0.0, 1.0, 2.0)), sites=sites, jobs=jobs)
     SELECT_SOLVER.solve(problem, arrays_of(problem), SolveOptions(), SolveControl(None))
