@@ -23,17 +23,20 @@ def offer_start(
 ) -> None:
     """Offer the plans that cost nothing or next to nothing to `incumbent`.
 
-    The selecting variant of the greedy runs the published one too and returns the better plan.
+    The greedy's comes first and always: no solver that begins here may fall below it.
     """
-    from edgeflow_opt.solvers.greedy import SELECT_SOLVER
+    from edgeflow_opt.solvers.greedy import SOLVER, GreedyOptions, heuristic_plan
 
     if options.warm_start is not None:
         incumbent.offer(plan_of(problem, arrays, options.warm_start), "warm start")
     if not arrays.must_meet.any():
         incumbent.offer(empty_plan(arrays), "empty plan")
-    draft = SELECT_SOLVER.solve(problem, arrays, _for_greedy(options), control)
+    draft = SOLVER.solve(problem, arrays, _for_greedy(options), control)
     if draft.plan is not None:
         incumbent.offer(draft.plan, "greedy")
+    if not control.stopped:
+        selected = heuristic_plan(arrays, GreedyOptions(), select_jobs=True)
+        incumbent.offer(selected, "edgeflow-select")
 
 
 def _for_greedy(options: SolveOptions) -> SolveOptions:
