@@ -19,6 +19,13 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that read public traces, so that they can be run by themselves."""
+    for item in items:
+        if "data_folder" in getattr(item, "fixturenames", ()):
+            item.add_marker("public_data")
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """Return the folder of public traces named by EDGEFLOW_DATA; skip the test without it."""

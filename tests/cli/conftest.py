@@ -13,6 +13,12 @@ from edgeflow_opt.solvers import SOLVERS
 from tests.cli.helpers import INSTANCE, ScriptedSolver
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Print as into a pipe: runners of tests side by side set the columns of their terminal."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that puts scripted solvers in the place of the registered ones."""
