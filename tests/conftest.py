@@ -11,12 +11,20 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from edgeflow_opt.solvers.kernels import compile_in_parallel
+
 # Compilation on first use and shared machines make the time of one example meaningless.
 settings.register_profile(
     "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels once, before workers begin that would each compile them anew."""
+    if not hasattr(config, "workerinput"):
+        compile_in_parallel()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

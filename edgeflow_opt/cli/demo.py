@@ -33,7 +33,7 @@ _CLOSING = (
 
 
 def demo(
-    time_limit: Annotated[float, positive("--time-limit", "Seconds a solve.")] = 3.0,
+    time_limit: Annotated[float, positive("--time-limit", "Seconds a solve.")] = 2.0,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
