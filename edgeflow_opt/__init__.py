@@ -14,6 +14,8 @@ from edgeflow_opt.errors import InstanceError as InstanceError
 from edgeflow_opt.errors import UsageError as UsageError
 
 if TYPE_CHECKING:
+    from edgeflow_opt.analysis import Comparison as Comparison
+    from edgeflow_opt.analysis import compare as compare
     from edgeflow_opt.problem import Allocation as Allocation
     from edgeflow_opt.problem import CheckReport as CheckReport
     from edgeflow_opt.problem import EpochProblem as EpochProblem
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
 #: The module that public names come from: those names.
 _HOMES = {
+    "edgeflow_opt.analysis": ("Comparison", "compare"),
     "edgeflow_opt.problem": (
         "Allocation",
         "CheckReport",

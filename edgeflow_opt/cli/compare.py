@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from edgeflow_opt.cli import failures
 from edgeflow_opt.cli.options import (
     DEFAULT_TIME_LIMIT_S,
     DEFAULT_WORKERS,
@@ -20,7 +19,9 @@ from edgeflow_opt.cli.options import (
     check_output,
     names_of,
     one_of,
+    whole,
 )
+from edgeflow_opt.errors import UsageError
 
 
 def compare(
@@ -34,7 +35,26 @@ def compare(
     ] = None,
     time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
     seed: Seed = 0,
+    seeds: Annotated[
+        int, whole("--seeds", "Runs of each solver, with seeds from --seed on.", 1, 10_000)
+    ] = 1,
     workers: Workers = DEFAULT_WORKERS,
+    tests: Annotated[
+        str | None,
+        typer.Option(
+            "--tests",
+            metavar="MEASURE",
+            help="Also show paired tests of value, gap, cost, seconds, ...",
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(
+            "--table",
+            metavar="FILE",
+            help="Also write the rows as .csv, .parquet, .tex or .html (bare table).",
+        ),
+    ] = None,
     output: Output = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -45,13 +65,26 @@ def compare(
     exit code is that of the worst row, from best to worst: 0 solved, 4 no solution, 3 infeasible,
     2 usage (refused, or not installed), 5 bad input, 1 internal error, 130 interrupted.
     """
-    from edgeflow_opt.cli.comparison import Row, notes, rows_tables, run_row, worst_exit_code
+    from edgeflow_opt.analysis.comparison import (
+        MEASURES,
+        check_measure,
+        installed_solvers,
+        labels_of,
+    )
+    from edgeflow_opt.analysis.comparison import compare as run
+    from edgeflow_opt.cli.comparison import (
+        notes,
+        rows_tables,
+        summary_table,
+        tests_table,
+        watch_of,
+        worst_exit_code,
+    )
     from edgeflow_opt.cli.console import json_text, show, show_json
     from edgeflow_opt.cli.inputs import only_one_stdin, read_instances
-    from edgeflow_opt.cli.solvers import installed_solvers
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem.files import write_text
-    from edgeflow_opt.solvers import SOLVERS, SolveOptions
+    from edgeflow_opt.solvers import SOLVERS
 
     if solvers is None:
         names = installed_solvers()
@@ -59,28 +92,40 @@ def compare(
         names = names_of(solvers, "--solvers")
         for name in names:
             one_of("solver", name, SOLVERS.names())
+    if tests is not None:
+        check_measure(tests, MEASURES)
     check_output(output, *instances)
+    check_output(table, *instances)
+    if table is not None and table.suffix not in TABLE_ENDS:
+        raise UsageError(
+            f"option --table: the name must end in one of {', '.join(TABLE_ENDS)}, "
+            f"got '{table.name}'"
+        )
     only_one_stdin(instances)
-    problems = read_instances(instances)
-    options = SolveOptions(time_limit_s=time_limit, seed=seed, workers=workers)
+    labels = labels_of(instances)
+    if len(set(labels)) < len(labels):
+        raise UsageError("arguments INSTANCE...: a file is named twice; name it once")
+    problems = dict(zip(labels, read_instances(instances), strict=True))
     compile_once(quiet)
-    rows: list[Row] = []
-    for label, problem in zip(labels_of(instances), problems, strict=True):
-        for name in names:
-            if rows and rows[-1].exit_code == failures.EXIT_INTERRUPTED:
-                break
-            rows.append(run_row(label, problem, name, options, quiet))
-    document = {"format": "edgeflow-compare/1", "rows": [row.document() for row in rows]}
+    comparison = run(
+        problems, names, range(seed, seed + seeds), time_limit_s=time_limit, workers=workers,
+        watch=watch_of(problems, quiet, seeds > 1),
+    )  # fmt: skip
+    document = comparison.document()
     if output is not None:
         write_text(output, json_text(document))
+    if table is not None:
+        comparison.save(table)
     if as_json:
         show_json(document)
     else:
-        show(*rows_tables(rows), *notes(rows))
-    raise typer.Exit(worst_exit_code(rows))
+        show(*rows_tables(comparison.rows), *notes(comparison.rows))
+        if len(problems) > 1:
+            show("", summary_table(comparison))
+        if tests is not None:
+            show("", tests_table(comparison.paired_tests(tests)))
+    raise typer.Exit(worst_exit_code(comparison.rows))
 
 
-def labels_of(paths: list[str]) -> list[str]:
-    """Return how to name the instances: by their file names, by their paths where those clash."""
-    names = ["stdin" if path == "-" else PurePath(path).name for path in paths]
-    return names if len(set(names)) == len(names) else list(paths)
+#: Ends of the names of files that ``--table`` writes.
+TABLE_ENDS = (".csv", ".parquet", ".tex", ".html")

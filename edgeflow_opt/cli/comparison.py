@@ -1,19 +1,21 @@
-"""Rows of a comparison: several solvers on several instances, each failure a row of its own."""
+"""Comparisons on the command line: their progress, their tables, their exit codes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from edgeflow_opt.cli import failures
-from edgeflow_opt.errors import EdgeflowError, SolverUnavailableError, UnsupportedError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from edgeflow_opt.analysis import Comparison, Row
+    from edgeflow_opt.analysis.comparison import Watch
+    from edgeflow_opt.analysis.statistics import PairedTest
     from edgeflow_opt.problem import EpochProblem
-    from edgeflow_opt.solvers import SolveOptions
+    from edgeflow_opt.solvers import Progress
 
 #: Exit codes from best to worst: a comparison ends with the worst of its rows.
 SEVERITY = (
@@ -27,124 +29,40 @@ SEVERITY = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One solver on one instance.
-
-    Parameters
-    ----------
-    instance, solver
-        Names.
-    num_jobs
-        Jobs of the instance that have a deadline.
-    status
-        Status of the schedule; ``error`` where there is none, for the reason in `message`.
-    exit_code
-        Exit code that this row stands for alone.
-    met, met_weight, progress, cost, reconfigurations
-        Of the schedule; None without a plan.
-    value
-        Level 1, to which bound and gap refer: the met weight, or the weighted sum.
-    value_name
-        What `value` counts; None = jobs met.
-    bound, gap, limit, seconds
-        As in :class:`~edgeflow_opt.problem.Schedule`.
-    message
-        Why there is no result; None where there is one.
-    refused
-        Whether the solver refused the instance, or its library is missing: no fault of its own.
-    """
-
-    instance: str
-    solver: str
-    num_jobs: int
-    status: str
-    exit_code: int
-    met: int | None = None
-    met_weight: float | None = None
-    value: float | None = None
-    value_name: str | None = None
-    bound: float | None = None
-    gap: float | None = None
-    progress: float | None = None
-    cost: float | None = None
-    reconfigurations: int | None = None
-    limit: str | None = None
-    seconds: float | None = None
-    message: str | None = None
-    refused: bool = False
-
-    def document(self) -> dict[str, Any]:
-        """Return the row as an object of format ``edgeflow-compare/1``."""
-        return {
-            "instance": self.instance,
-            "solver": self.solver,
-            "status": self.status,
-            "limit": self.limit,
-            "jobs": self.num_jobs,
-            "met": self.met,
-            "met_weight": self.met_weight,
-            "value": self.value,
-            "bound": self.bound,
-            "gap": self.gap,
-            "progress": self.progress,
-            "cost": self.cost,
-            "reconfigurations": self.reconfigurations,
-            "seconds": self.seconds,
-            "message": self.message,
-        }
-
-
-def run_row(
-    name: str, problem: EpochProblem, solver: str, options: SolveOptions, quiet: bool
-) -> Row:
-    """Solve one instance by one solver; a failure becomes a row that says so."""
+def watch_of(problems: dict[str, EpochProblem], quiet: bool, several_seeds: bool) -> Watch:
+    """Return what keeps stdout pure and shows progress while a solve of a comparison runs."""
+    from edgeflow_opt.analysis.rows import value_name
     from edgeflow_opt.cli.console import stdout_kept_pure
-    from edgeflow_opt.cli.levels import value_name
     from edgeflow_opt.cli.progress import progress_of
-    from edgeflow_opt.cli.solve import exit_code
-    from edgeflow_opt.solvers import solve
 
-    num_jobs = sum(job.deadline is not None for job in problem.jobs)
-    counted = value_name(problem)
-    try:
-        with stdout_kept_pure(), progress_of(f"{name} {solver}", quiet, counted) as on_progress:
-            result = solve(problem, solver, options, on_progress=on_progress)
-    except EdgeflowError as error:
-        return Row(
-            instance=name, solver=solver, num_jobs=num_jobs, status="error",
-            exit_code=error.exit_code, message=str(error),
-            refused=isinstance(error, UnsupportedError | SolverUnavailableError),
-        )  # fmt: skip
-    except Exception as error:
-        return Row(
-            instance=name, solver=solver, num_jobs=num_jobs, status="error",
-            exit_code=failures.EXIT_INTERNAL, message=f"{type(error).__name__}: {error}",
-        )  # fmt: skip
-    value = result.objective
-    return Row(
-        instance=name,
-        solver=solver,
-        num_jobs=num_jobs,
-        status=str(result.status),
-        exit_code=exit_code(result),
-        met=None if value is None else result.schedule.met,
-        met_weight=None if value is None else value.met_weight,
-        value=result.value,
-        value_name=counted,
-        bound=result.bound,
-        gap=result.gap,
-        progress=None if value is None else value.progress,
-        cost=None if value is None else value.cost,
-        reconfigurations=None if value is None else value.reconfigurations,
-        limit=None if result.limit is None else str(result.limit),
-        seconds=result.schedule.seconds,
-    )
+    @contextlib.contextmanager
+    def watch(instance: str, solver: str, seed: int) -> Iterator[Callable[[Progress], None] | None]:
+        name = f"{instance} {solver}" + (f" seed {seed}" if several_seeds else "")
+        counted = value_name(problems[instance])
+        with stdout_kept_pure(), progress_of(name, quiet, counted) as on_progress:
+            yield on_progress
+
+    return watch
+
+
+def exit_code_of_row(row: Row) -> int:
+    """Return the exit code that a row stands for."""
+    if row.error_code is not None:
+        return row.error_code
+    if row.limit == "interrupted":
+        return failures.EXIT_INTERRUPTED
+    return {
+        "optimal": failures.EXIT_SOLVED,
+        "feasible": failures.EXIT_SOLVED,
+        "infeasible": failures.EXIT_INFEASIBLE,
+        "no_solution": failures.EXIT_NO_SOLUTION,
+    }.get(row.status, failures.EXIT_INTERNAL)
 
 
 def worst_exit_code(rows: Sequence[Row]) -> int:
     """Return the worst exit code of `rows`, in the order of :data:`SEVERITY`."""
-    return max((row.exit_code for row in rows), key=SEVERITY.index, default=failures.EXIT_SOLVED)
+    codes = (exit_code_of_row(row) for row in rows)
+    return max(codes, key=SEVERITY.index, default=failures.EXIT_SOLVED)
 
 
 def rows_tables(rows: Sequence[Row]) -> list[Table]:
@@ -159,9 +77,10 @@ def _table(title: str | None, rows: Sequence[Row]) -> Table:
     from edgeflow_opt.cli.console import number, percent, printable, seconds, table, word
 
     name = next((row.value_name for row in rows if row.value_name is not None), None)
+    seeds = len({row.seed for row in rows}) > 1
     made = table(
-        "solver", "met", *([] if name is None else [name]), "bound", "gap", "cost", "reconf.",
-        "seconds", "status",
+        "solver", *(["seed"] if seeds else []), "met", *([] if name is None else [name]), "bound",
+        "gap", "cost", "reconf.", "seconds", "status",
         title=title and printable(title), left=("solver", "status"),
     )  # fmt: skip
     # Where it is narrow, statuses break before names do.
@@ -172,6 +91,7 @@ def _table(title: str | None, rows: Sequence[Row]) -> Table:
             status.append(f" ({row.limit})", style="not bold dim")
         made.add_row(
             printable(row.solver),
+            *([str(row.seed)] if seeds else []),
             "-" if row.met is None else f"{row.met}/{row.num_jobs}",
             *([] if name is None else [number(row.value)]),
             number(row.bound),
@@ -180,6 +100,60 @@ def _table(title: str | None, rows: Sequence[Row]) -> Table:
             number(row.reconfigurations),
             seconds(row.seconds),
             status,
+        )
+    return made
+
+
+def summary_table(comparison: Comparison) -> Table:
+    """Return a line per solver over all instances and seeds."""
+    from edgeflow_opt.cli.console import number, percent, printable, seconds, table
+
+    made = table(
+        "solver", "runs", "failed", "proven", "best known", "mean value", "mean gap", "mean s",
+        title=f"All {len(comparison.instances)} instances", left=("solver",),
+    )  # fmt: skip
+    for line in comparison.summary():
+        made.add_row(
+            printable(line["solver"]),
+            number(line["rows"]),
+            number(line["failed"]),
+            number(line["optimal"]),
+            number(line["best"]),
+            number(line["value"], 4),
+            percent(line["gap"]),
+            seconds(line["seconds"]),
+        )
+    return made
+
+
+def tests_table(tests: Sequence[PairedTest]) -> Table:
+    """Return paired tests for people."""
+    from edgeflow_opt.cli.console import number, printable, table
+
+    measure = tests[0].measure if tests else ""
+    made = table(
+        "solver", "against", "pairs", "more", "same", "less", "mean difference", "95 % interval",
+        "p (t)", "p (Wilcoxon)", "p (Holm)",
+        title=f"Paired differences of {measure}", left=("solver", "against"),
+    )  # fmt: skip
+
+    def p(value: float | None) -> str:
+        return "-" if value is None else f"{value:.2g}"
+
+    for test in tests:
+        d = test.difference
+        made.add_row(
+            printable(test.first),
+            printable(test.second),
+            number(test.count),
+            number(test.wins),
+            number(test.ties),
+            number(test.losses),
+            number(d.mean, 3),
+            "-" if d.low is None else f"{number(d.low, 3)} to {number(d.high, 3)}",
+            p(test.p_t),
+            p(test.p_wilcoxon),
+            p(test.p_adjusted),
         )
     return made
 

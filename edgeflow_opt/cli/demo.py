@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ from edgeflow_opt.cli import failures
 from edgeflow_opt.cli.options import AsJson, Quiet, positive
 
 if TYPE_CHECKING:
-    from edgeflow_opt.cli.comparison import Row
+    from edgeflow_opt.analysis import Row
 
 #: Solvers in the order of the table.
 _SOLVERS = ("greedy", "edgeflow-select", "cpsat", "highs", "price", "auto")
@@ -41,26 +42,27 @@ def demo(
 
     Runs in under a minute (plus a one-time compilation after installation).
     """
-    from edgeflow_opt.cli.comparison import notes, rows_tables, run_row, worst_exit_code
+    from edgeflow_opt.analysis import compare
+    from edgeflow_opt.cli.comparison import notes, rows_tables, watch_of, worst_exit_code
     from edgeflow_opt.cli.console import console, show, show_json, size_of
     from edgeflow_opt.cli.simulate import options_of
     from edgeflow_opt.cli.simulations import load_line, loads_of, results_tables, run_policies
     from edgeflow_opt.cli.solvers import installed_solvers
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.simulation import parse_overhead, simulation_document
-    from edgeflow_opt.solvers import SolveOptions
     from edgeflow_opt.workloads import cluster, demo_problem, demo_trace
 
     compile_once(quiet)
     problem, trace = demo_problem(), demo_trace()
     installed = installed_solvers()
-    options = SolveOptions(time_limit_s=time_limit)
-    rows: list[Row] = []
-    for name in _SOLVERS:
-        if name in installed:
-            rows.append(run_row("demo", problem, name, options, quiet))
-            if rows[-1].exit_code == failures.EXIT_INTERRUPTED:
-                break
+    problems = {"demo": problem}
+    comparison = compare(
+        problems,
+        [name for name in _SOLVERS if name in installed],
+        time_limit_s=time_limit,
+        watch=watch_of(problems, quiet, several_seeds=False),
+    )
+    rows = comparison.rows
     code = worst_exit_code(rows)
     if not as_json:
         show(
@@ -99,7 +101,7 @@ def demo(
     raise typer.Exit(code)
 
 
-def reading(rows: list[Row]) -> str:
+def reading(rows: Sequence[Row]) -> str:
     """Return how to read the table, with its own figures."""
     from edgeflow_opt.cli.console import count
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from edgeflow_opt.analysis.rows import value_name as value_name
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -13,18 +15,6 @@ if TYPE_CHECKING:
 
 #: The levels in their order.
 LEVELS = ("met", "progress", "leftover", "cost", "reconfigurations")
-
-
-def value_name(problem: EpochProblem) -> str | None:
-    """Return what level 1 counts, where that is not simply the jobs met; None where it is.
-
-    Value, bound and gap are then in another unit than the number of jobs met.
-    """
-    if problem.objective.mode == "weighted":
-        return "weighted value"
-    if any(job.weight != 1 for job in problem.jobs if job.deadline is not None):
-        return "met weight"
-    return None
 
 
 def levels_table(problem: EpochProblem, result: SolveResult) -> Table:

@@ -69,6 +69,11 @@ def _up_to_the_limit(file: BinaryIO | gzip.GzipFile) -> bytes:
 
 
 def write_text(path: str | Path, text: str) -> None:
+    """Write a text as UTF-8, whole or not at all; see :func:`write_bytes`."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
     """Write a file whole or not at all: to a temporary file beside it, then rename.
 
     Raises
@@ -81,13 +86,13 @@ def write_text(path: str | Path, text: str) -> None:
     try:
         if path.exists() and not path.is_file():
             # A device or a pipe (/dev/stdout) cannot be replaced by a rename.
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(data)
             return
         # A link stays a link: what it points to is replaced.
         path = Path(os.path.realpath(path))
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)

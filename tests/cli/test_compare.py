@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from edgeflow_opt.cli.comparison import SEVERITY, Row, worst_exit_code
+from edgeflow_opt.analysis import Row
+from edgeflow_opt.cli.comparison import SEVERITY, worst_exit_code
 from edgeflow_opt.problem import Limit, SolveStatus
 from edgeflow_opt.solvers import SolveControl
 from tests.cli.helpers import ScriptedSolver, edgeflow
@@ -137,7 +138,7 @@ def test_interrupt_ends_the_comparison(scripted: Install, instance_file: Path) -
 def test_worst_exit_code() -> None:
     """The worst code wins, whatever the order of the rows."""
     rows = [
-        Row(instance="i", solver="s", num_jobs=1, status="error", exit_code=code)
+        Row(instance="i", solver="s", num_jobs=1, status="error", error_code=code)
         for code in SEVERITY
     ]
     for last in range(1, len(rows) + 1):
@@ -168,3 +169,35 @@ def test_no_solution_and_infeasible(scripted: Install, instance_file: Path) -> N
     )
     assert edgeflow("compare", instance_file, "--solvers", "proof,none").code == 3
     assert edgeflow("compare", instance_file, "--solvers", "none").code == 4
+
+
+def test_seeds_tests_and_tables(scripted: Install, instance_file: Path, tmp_path: Path) -> None:
+    """Several seeds are rows of their own; paired tests are shown and the table is written."""
+    scripted(ScriptedSolver("one"), ScriptedSolver("two", bound=1.0))
+    table = tmp_path / "rows.csv"
+    args = ("--solvers", "one,two", "--seed", "4", "--seeds", "3", "--table", table)
+    ran = edgeflow("compare", instance_file, *args, "--tests", "value")
+    assert ran.code == 0, ran.err
+    assert "Paired differences of value" in ran.out
+    assert "seed" in ran.out.splitlines()[0]
+    assert table.read_text().count("\n") == 7
+    document = edgeflow("compare", instance_file, *args, "--json").document
+    assert [row["seed"] for row in document["rows"]] == [4, 5, 6, 4, 5, 6]
+    assert document["settings"]["time_limit_s"] == 10
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--tests", "beauty"), "measure 'beauty' is not known"),
+        (("--table", "rows.xlsx"), "must end in one of"),
+    ],
+)
+def test_bad_tables(
+    scripted: Install, instance_file: Path, args: tuple[str, ...], message: str
+) -> None:
+    """A measure or the end of a table's name that is not known is refused before any solve."""
+    scripted(ScriptedSolver("one", act=_crash))
+    ran = edgeflow("compare", instance_file, *args)
+    assert ran.code == 2
+    assert message in ran.err

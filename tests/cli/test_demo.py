@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from edgeflow_opt.cli.comparison import Row
+from edgeflow_opt.analysis import Row
 from edgeflow_opt.cli.demo import reading
 from tests.cli.helpers import edgeflow
 
 
 def _row(solver: str, met: int | None, status: str = "feasible") -> Row:
     return Row(
-        instance="demo", solver=solver, num_jobs=9, status=status, exit_code=0, met=met,
+        instance="demo", solver=solver, num_jobs=9, status=status, met=met,
         met_weight=met,
     )  # fmt: skip
 
