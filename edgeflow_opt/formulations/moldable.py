@@ -12,6 +12,9 @@ from t_a through the slot in which the job completes, and that is by its deadlin
 It speaks of level 1 alone. The levels below, where a moldable job may also run in vain or end
 early, are left to the malleable model, which knows jobs of one run. (Optional intervals under a
 cumulative capacity are no alternative: their bound is useless beyond some 30 jobs.)
+
+A malleable job with one slot from its arrival to its deadline has one run too, so that every
+problem of one slot is of this form: there it is a multiple-choice multidimensional knapsack (MMKP).
 """
 
 from __future__ import annotations
@@ -32,56 +35,34 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MoldableModel:
-    """The model of level 1, and the way between its columns and plan matrices.
+class Options:
+    """The runs that meet a deadline, none longer than it must be; grouped by job, in their order.
 
     Parameters
     ----------
-    model
-        Rows and columns: one column per option.
-    objectives
-        The objective of level 1.
     mode, start, stop
-        (N,) mode, first slot, and slot after the last one, of each option.
+        (N,) mode, first slot, and slot after the last one.
+    job
+        (N,) job, ascending.
     """
 
-    model: SparseModel
-    objectives: dict[Level, FloatArray]
     mode: IntArray
     start: IntArray
     stop: IntArray
-    _arrays: ProblemArrays
-
-    def decode(self, x: FloatArray) -> IntArray:
-        """Return the plan matrix of a solution."""
-        arrays = self._arrays
-        plan = np.full((arrays.num_jobs, arrays.num_slots), -1, dtype=np.int64)
-        for option in np.nonzero(x > 0.5)[0]:
-            mode = self.mode[option]
-            plan[arrays.mode_job[mode], self.start[option] : self.stop[option]] = mode
-        return plan
-
-    def encode(self, plan: IntArray) -> FloatArray:
-        """Return the options of the jobs that a plan matrix meets."""
-        met = walk(self._arrays, plan).met
-        first = np.argmax(plan >= 0, axis=1)
-        mode = plan[np.arange(len(plan)), first]
-        job = self._arrays.mode_job[self.mode]
-        chosen = met[job] & (mode[job] == self.mode) & (first[job] == self.start)
-        return chosen.astype(np.float64)
-
-    def restricted(self, met: BoolArray, unmet: BoolArray) -> SparseModel:
-        """Return the model in which the jobs `met` (n,) must, and `unmet` must not, be met."""
-        upper, row_lower = self.model.col_upper.copy(), self.model.row_lower.copy()
-        upper[unmet[self._arrays.mode_job[self.mode]]] = 0.0
-        # The first rows are those of the jobs, in their order.
-        row_lower[np.nonzero(met)[0]] = 1.0
-        return replace(self.model, col_upper=upper, row_lower=row_lower)
+    job: IntArray
 
 
-def build_moldable(arrays: ProblemArrays) -> MoldableModel:
-    """Build the moldable model of level 1; every job must be moldable."""
-    assert not arrays.malleable.any()
+def one_run_only(arrays: ProblemArrays) -> bool:
+    """Whether no job can have more than one run by its deadline, so that options say it all.
+
+    True for jobs that are not malleable, and for those with at most one slot for their work.
+    """
+    apart = arrays.malleable & arrays.has_deadline & (arrays.end_slot - arrays.first_slot > 1)
+    return not bool(apart.any())
+
+
+def options_of(arrays: ProblemArrays) -> Options:
+    """Enumerate the options of all jobs that have a deadline."""
     mode, start = _starts(arrays)
     stop = _stops(arrays, mode, start)
     job = arrays.mode_job[mode]
@@ -92,17 +73,87 @@ def build_moldable(arrays: ProblemArrays) -> MoldableModel:
         - _losses(arrays, mode, start)
     ) >= arrays.required[job]  # fmt: skip
     mode, start, stop = mode[in_time], start[in_time], stop[in_time]
-    option, offset = counting(stop - start)
-    slot = start[option] + offset
     site, units = arrays.mode_site[mode], arrays.mode_units[mode]
-    holds = np.ones(len(mode), dtype=np.bool_)
-    np.logical_and.at(holds, option, arrays.capacity[site[option], slot] >= units[option])
-    kept = holds[option]
-    renumbered = np.cumsum(holds) - 1
-    option, slot = renumbered[option[kept]], slot[kept]
+    # The first slot at or after each one that has too few units ends where the run would have to.
+    holds = np.zeros(len(mode), dtype=np.bool_)
+    for k in range(arrays.num_sites):
+        for u in np.unique(units[site == k]):
+            lacking = np.concatenate([[0], np.cumsum(arrays.capacity[k] < u)])
+            mine = (site == k) & (units == u)
+            holds[mine] = lacking[stop[mine]] == lacking[start[mine]]
     mode, start, stop = mode[holds], start[holds], stop[holds]
-    site, units, job = site[holds], units[holds], arrays.mode_job[mode]
+    return Options(mode=mode, start=start, stop=stop, job=arrays.mode_job[mode])
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MoldableModel:
+    """The model of level 1, and the way between its columns and plan matrices.
+
+    Parameters
+    ----------
+    model
+        Rows and columns: one column per option.
+    objectives
+        The objective of level 1.
+    options
+        What the columns are.
+    """
+
+    model: SparseModel
+    objectives: dict[Level, FloatArray]
+    options: Options
+    _arrays: ProblemArrays
+
+    def decode(self, x: FloatArray) -> IntArray:
+        """Return the plan matrix of a solution."""
+        return plan_of_options(self._arrays, self.options, np.nonzero(x > 0.5)[0])
+
+    def encode(self, plan: IntArray) -> FloatArray:
+        """Return the options of the jobs that a plan matrix meets."""
+        options = self.options
+        met = walk(self._arrays, plan).met
+        first = np.argmax(plan >= 0, axis=1)
+        mode = plan[np.arange(len(plan)), first]
+        job = options.job
+        chosen = met[job] & (mode[job] == options.mode) & (first[job] == options.start)
+        return chosen.astype(np.float64)
+
+    def restricted(
+        self, met: BoolArray, unmet: BoolArray, kept: BoolArray | None = None
+    ) -> SparseModel:
+        """Return the model in which the jobs `met` (n,) must, and `unmet` must not, be met.
+
+        Parameters
+        ----------
+        kept
+            (N,) the options that stay; None = all.
+        """
+        upper, row_lower = self.model.col_upper.copy(), self.model.row_lower.copy()
+        upper[unmet[self.options.job]] = 0.0
+        if kept is not None:
+            upper[~kept] = 0.0
+        # The first rows are those of the jobs, in their order.
+        row_lower[np.nonzero(met)[0]] = 1.0
+        return replace(self.model, col_upper=upper, row_lower=row_lower)
+
+
+def plan_of_options(arrays: ProblemArrays, options: Options, chosen: IntArray) -> IntArray:
+    """Return the plan matrix of the options `chosen`, at most one of each job."""
+    plan = np.full((arrays.num_jobs, arrays.num_slots), -1, dtype=np.int64)
+    for option in chosen:
+        run = slice(options.start[option], options.stop[option])
+        plan[options.job[option], run] = options.mode[option]
+    return plan
+
+
+def build_moldable(arrays: ProblemArrays) -> MoldableModel:
+    """Build the moldable model of level 1; see :func:`one_run_only` for the problems that it fits."""
+    assert one_run_only(arrays)
+    options = options_of(arrays)
+    mode, job = options.mode, options.job
+    option, offset = counting(options.stop - options.start)
+    slot = options.start[option] + offset
+    site, units = arrays.mode_site[mode], arrays.mode_units[mode]
     builder = ModelBuilder()
     column = builder.add_columns("option", len(mode))
     rows = builder.add_rows(
@@ -116,23 +167,20 @@ def build_moldable(arrays: ProblemArrays) -> MoldableModel:
     return MoldableModel(
         model=builder.build(),
         objectives={"met": arrays.weight[job]},
-        mode=mode,
-        start=start,
-        stop=stop,
+        options=options,
         _arrays=arrays,
     )
 
 
 def _starts(arrays: ProblemArrays) -> tuple[IntArray, IntArray]:
-    """Return mode and slot of every start; a job that runs already may only go on from now."""
+    """Return mode and slot of every start; a moldable job that runs may only go on from now."""
     modes = np.nonzero(arrays.mode_kept & arrays.has_deadline[arrays.mode_job])[0]
+    bound = (arrays.running_mode >= 0) & ~arrays.malleable
     job = arrays.mode_job[modes]
-    runs = arrays.running_mode[job] >= 0
-    modes = modes[~runs | (arrays.running_mode[job] == modes)]
+    modes = modes[~bound[job] | (arrays.running_mode[job] == modes)]
     job = arrays.mode_job[modes]
     first = arrays.first_slot[job]
-    end = np.where(arrays.running_mode[job] >= 0, np.minimum(1, arrays.end_slot[job]),
-                   arrays.end_slot[job])  # fmt: skip
+    end = np.where(bound[job], np.minimum(1, arrays.end_slot[job]), arrays.end_slot[job])
     group, offset = counting(np.maximum(0, end - first))
     return modes[group], first[group] + offset
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from edgeflow_opt.formulations.moldable import one_run_only
 from edgeflow_opt.formulations.objectives import LEVELS
 from edgeflow_opt.solvers.base import FEATURES, Capabilities
 from edgeflow_opt.solvers.cpsat import CpSatEngine
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import ProblemArrays
     from edgeflow_opt.solvers.base import Draft, SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
+    from edgeflow_opt.solvers.engine import Engine
 
 #: Share of the time for prices where a MILP engine can follow on level 1, where one can on the
 #: levels below only, and where none can.
@@ -78,11 +80,15 @@ class AutoSolver:
         if small and not work.closed and not control.stopped:
             # The proof of level 1 may take all the time there is.
             polish(work, _EARLY_POLISH_SHARE * control.left_s)
-            # HiGHS closes most of what is left soon; where it does not, CP-SAT may.
-            work.first_level(share=0.6)
-            if not work.closed and not control.stopped:
-                work.engine = CpSatEngine()
-                work.first_level(share=0.8)
+            # HiGHS closes most of what is left soon; where it does not, CP-SAT may. Options are a
+            # choice in whole numbers, on which CP-SAT is the quicker one.
+            engines: list[Engine] = [HighsEngine(), CpSatEngine()]
+            if one_run_only(work.arrays):
+                engines.reverse()
+            for engine, part in zip(engines, (0.6, 0.8), strict=True):
+                if not work.closed and not control.stopped:
+                    work.engine = engine
+                    work.first_level(share=part)
         polish(work, (_POLISH_SHARE if work.fits(control.left_s, LEVELS) else 1.0) * control.left_s)
         work.engine = CpSatEngine()
         work.levels_below()

@@ -14,6 +14,7 @@ MODULES = (
     "edgeflow_opt.formulations.plans",
     "edgeflow_opt.solvers.greedy",
     "edgeflow_opt.solvers.price",
+    "edgeflow_opt.solvers.moldable",
     "edgeflow_opt.solvers.leftovers",
     "edgeflow_opt.solvers.polish",
 )

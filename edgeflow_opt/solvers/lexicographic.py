@@ -14,7 +14,7 @@ import numpy as np
 
 from edgeflow_opt.errors import SolverFaultError
 from edgeflow_opt.formulations.malleable import build_malleable, reachable_jobs
-from edgeflow_opt.formulations.moldable import build_moldable
+from edgeflow_opt.formulations.moldable import MoldableModel, build_moldable, one_run_only
 from edgeflow_opt.formulations.objectives import LEVELS, Level
 from edgeflow_opt.problem import LevelReport, Limit, SolveStatus
 from edgeflow_opt.solvers.base import Draft
@@ -26,13 +26,13 @@ from edgeflow_opt.solvers.start import offer_start
 
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.malleable import MalleableModel
-    from edgeflow_opt.formulations.moldable import MoldableModel
     from edgeflow_opt.formulations.sparse import SparseModel
     from edgeflow_opt.problem import EpochProblem, ObjectiveValue
     from edgeflow_opt.problem.arrays import FloatArray, ProblemArrays
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
     from edgeflow_opt.solvers.engine import Engine
+    from edgeflow_opt.solvers.moldable import OptionDual
     from edgeflow_opt.solvers.price import DualResult
     from edgeflow_opt.solvers.rounding import Rounding
 
@@ -119,6 +119,7 @@ class LevelSolve:
         reachable = reachable_jobs(arrays)
         self._skipped = False
         self._dual: DualResult | None = None
+        self._options: OptionDual | None = None
         self._infeasible = bool((arrays.must_meet & ~reachable).any())
         weights = problem.objective.weights
         if weights is None:
@@ -156,6 +157,11 @@ class LevelSolve:
             self.tighten(draft.bound)
         if fixing and not self.closed and self.incumbent.plan is not None:
             part = self.control.part(0.2 * seconds)
+            if one_run_only(self.arrays):
+                from edgeflow_opt.solvers.moldable import minimise, option_table
+
+                self._options = minimise(option_table(self.arrays), stopped=lambda: part.stopped)
+                return
             self._dual = dual_bound(self.arrays, control=part, exact_iterations=_FIXING_ITERATIONS)
 
     def tighten(self, bound: float) -> None:
@@ -312,15 +318,21 @@ class LevelSolve:
         attainable one.
         """
         value = self.incumbent.level_1
-        if self._dual is None or value is None:
+        if value is None:
             return None
-        from edgeflow_opt.solvers.price import fixings
+        if self._options is not None and isinstance(model, MoldableModel):
+            restricted, jobs, options = self._options.restrict(model, value)
+            self.statistics |= {"fixed_jobs": jobs, "open_options": options}
+        elif self._dual is not None:
+            from edgeflow_opt.solvers.price import fixings
 
-        fixed = fixings(self.arrays, self._dual, value)
-        self.statistics["fixed_jobs"] = int(fixed.met.sum() + fixed.unmet.sum())
+            fixed = fixings(self.arrays, self._dual, value)
+            self.statistics["fixed_jobs"] = int(fixed.met.sum() + fixed.unmet.sum())
+            restricted = model.restricted(fixed.met, fixed.unmet)
+        else:
+            return None
         step = attainable_step(self._weights)
         aim = value if step is None else value + 0.5 * step
-        restricted = model.restricted(fixed.met, fixed.unmet)
         return restricted.with_objective(objective, at_least=aim)
 
     def levels_below(self) -> None:
@@ -369,7 +381,7 @@ class LevelSolve:
     def _built(self, levels: tuple[Level, ...]) -> MalleableModel | MoldableModel | None:
         """Build the model for `levels`; None where it is too large for the time left."""
         arrays = self.arrays
-        moldable = levels == ("met",) and not arrays.malleable.any()
+        moldable = levels == ("met",) and one_run_only(arrays)
         if not self.fits(self.control.left_s, levels):
             self.statistics["skipped"] = (
                 f"a model of about {self.columns(levels)} columns is too large for the time left"

@@ -42,8 +42,10 @@ def test_the_options_are_the_shortest_runs_that_meet_the_deadline(problem: Epoch
     """Every option meets its deadline, none does in a slot less, and no run that does is missing."""
     arrays = undominated(arrays_of(problem.as_moldable()))
     built = build_moldable(arrays)
-    options = set(zip(built.mode.tolist(), built.start.tolist(), built.stop.tolist(), strict=True))
-    assert len(options) == len(built.mode)
+    found = built.options
+    options = set(zip(found.mode.tolist(), found.start.tolist(), found.stop.tolist(), strict=True))
+    assert len(options) == len(found.mode)
+    assert (np.diff(found.job) >= 0).all()
     expected = set()
     for mode in np.nonzero(arrays.mode_usable)[0].tolist():
         job = int(arrays.mode_job[mode])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgeflow_opt.errors import SolverFaultError
+from edgeflow_opt.formulations.moldable import one_run_only
 from edgeflow_opt.formulations.plans import empty_plan, plan_of, trim, walk
 from edgeflow_opt.problem import LevelReport, Limit, SolveStatus
 from edgeflow_opt.solvers.base import Capabilities, Draft
@@ -60,6 +61,11 @@ class PriceSolver:
         control: SolveControl,
     ) -> Draft:
         """Return the best plan found and the bound proven before `control` says stop."""
+        if one_run_only(arrays):
+            # Options may be enumerated: their linear program is stronger than any price of work.
+            from edgeflow_opt.solvers.moldable import solve_options
+
+            return solve_options(problem, arrays, options, control)
         return _Solve(problem, arrays, options, control).run()
 
 
