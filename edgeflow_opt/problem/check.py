@@ -132,7 +132,7 @@ def check(problem: EpochProblem, schedule: Schedule) -> CheckReport:
         violations += _must_meet_violations(problem.jobs, outcomes)
         if not shape:
             violations += outcome_violations(outcomes, schedule.outcomes)
-            violations += _claim_violations(schedule, value)
+            violations += _claim_violations(problem, schedule, value)
     return CheckReport(
         valid=not violations,
         met_weight=value.met_weight,
@@ -474,22 +474,36 @@ def _must_meet_violations(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> I
             )  # fmt: skip
 
 
-def _claim_violations(schedule: Schedule, value: ObjectiveValue) -> Iterator[Violation]:
+def _claim_violations(
+    problem: EpochProblem, schedule: Schedule, value: ObjectiveValue
+) -> Iterator[Violation]:
     """Yield violations of the reported levels, the bound and the status."""
     said = schedule.objective
     assert said is not None
+    # Numbers near 0 are compared in the unit of the weights, or of one job where that is smaller.
+    unit = min(1.0, max((job.weight for job in problem.jobs if job.weight > 0.0), default=1.0))
+    weights = problem.objective.weights
+    if weights is not None and weights.met > 0.0:
+        unit *= min(1.0, weights.met)
     for level in ("met_weight", "progress", "leftover", "cost", "reconfigurations", "weighted"):
         true_level, said_level = getattr(value, level), getattr(said, level)
-        if said_level is None or true_level is None:
+        if said_level is None:
+            continue
+        if true_level is None:
+            yield Violation(
+                kind="objective",
+                message=f"{level} is said to be {said_level:g}, but the objective of the instance "
+                "is lexicographic and has none",
+            )
             continue
         difference = abs(true_level - said_level)
-        if not difference <= REPORT_TOLERANCE * max(1.0, abs(true_level)):
+        if not difference <= REPORT_TOLERANCE * max(unit, abs(true_level)):
             yield Violation(
                 kind="objective", amount=difference,
                 message=f"{level} is said to be {said_level:g}, but it is {true_level:g}",
             )  # fmt: skip
     reached = value.level_1
-    tolerance = REPORT_TOLERANCE * max(1.0, abs(reached))
+    tolerance = REPORT_TOLERANCE * max(unit, abs(reached))
     if schedule.bound is not None and not math.isfinite(schedule.bound):
         yield Violation(
             kind="bound",

@@ -294,13 +294,14 @@ class ObjectiveValue:
         """Whether this value is better than `other`, beyond rounding.
 
         Differences below 1e-9 of the met weight or the weighted sum, and below 1e-7 of a level
-        below, do not count (relative to the larger of the two and 1).
+        below, do not count: relative to the larger of the two, so that the unit of weights does not
+        matter.
         """
         if self.weighted is not None and other.weighted is not None:
-            return self.weighted > other.weighted + 1e-9 * max(1.0, abs(other.weighted))
+            return self.weighted > other.weighted + 1e-9 * abs(other.weighted)
         for index, (mine, theirs) in enumerate(zip(self.key(), other.key(), strict=True)):
             tolerance = 1e-9 if index == 0 else 1e-7
-            if abs(mine - theirs) > tolerance * max(1.0, abs(mine), abs(theirs)):
+            if abs(mine - theirs) > tolerance * max(abs(mine), abs(theirs)):
                 return mine > theirs
         return False
 
@@ -552,9 +553,13 @@ class Schedule:
 
 
 def relative_gap(value: float, bound: float) -> float | None:
-    """Return ``(bound - value) / |value|``: 0 where equal within 1e-6, None where value is 0."""
+    """Return ``(bound - value) / |value|``.
+
+    0 where that is at most 1e-6 or rounding has put the bound below the value, None where the value
+    is 0 and the bound is not: such a gap means nothing.
+    """
     difference = bound - value
-    if abs(difference) <= 1e-6 * max(1.0, abs(value)):
+    if difference <= 1e-6 * abs(value):
         return 0.0
     return None if value == 0 else difference / abs(value)
 

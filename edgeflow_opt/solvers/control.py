@@ -40,16 +40,21 @@ class SolveControl:
         Wall seconds from now; None = no limit.
     on_progress
         Called with every improvement.
+    unit
+        What values and bounds are multiplied by before they are told (see
+        :mod:`edgeflow_opt.solvers.units`).
     """
 
     def __init__(
         self,
         time_limit_s: float | None,
         on_progress: Callable[[Progress], None] | None = None,
+        unit: float = 1.0,
     ) -> None:
         self._start = time.perf_counter()
         self._limit_s = time_limit_s
         self._on_progress = on_progress
+        self._unit = unit
         self._cancelled = threading.Event()
         self._lock = threading.Lock()
         # Shared by all parts of a solve.
@@ -139,12 +144,15 @@ class SolveControl:
                 self._best["bound"], better = bound, True
             if not better:
                 return
-            point = Progress(self.elapsed_s, self.value, self.bound, source)
+            point = Progress(self.elapsed_s, self._told(self.value), self._told(self.bound), source)
             self._trace.append(point)
         if self._on_progress is not None:
             # Ctrl-C may strike here too, in a thread of a native solver even.
             with self.interruptible():
                 self._on_progress(point)
+
+    def _told(self, number: float | None) -> float | None:
+        return None if number is None else number * self._unit
 
     def keep(self, plan: IntArray, value: ObjectiveValue) -> None:
         """Keep a feasible plan in case Ctrl-C ends the solver itself; the best one is kept."""

@@ -28,6 +28,7 @@ from edgeflow_opt.registry import Registry
 from edgeflow_opt.solvers.base import Draft, SolveOptions, SolveResult, features_of
 from edgeflow_opt.solvers.control import SolveControl
 from edgeflow_opt.solvers.kernels import LOADING_S, warm_up
+from edgeflow_opt.solvers.units import Unit, in_unit_of_solvers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -110,14 +111,15 @@ def solve(
         raise UsageError(
             "option warm_start: must be a valid schedule of this instance; check() tells why it is not"
         )
-    control = SolveControl(options.time_limit_s, options.on_progress)
+    seen, unit = in_unit_of_solvers(problem)
+    control = SolveControl(options.time_limit_s, options.on_progress, unit.level_1)
     loading_s = warm_up()
     if loading_s > LOADING_S:
         # The kernels had to be compiled, once after installation: no caller's limit pays for that.
         control.forgive(loading_s)
-    arrays = arrays_of(problem)
+    arrays = arrays_of(seen)
     try:
-        draft = chosen.solve(problem, arrays, options, control)
+        draft = chosen.solve(seen, arrays, options, control)
     except KeyboardInterrupt:
         # It came while the solver was at work in Python, which it could not survive.
         control.cancel()
@@ -134,7 +136,7 @@ def solve(
         raise SolverFaultError(
             f"solver '{solver}' failed with {type(fault).__name__}: {fault}"
         ) from fault
-    schedule = _schedule_of(problem, arrays, draft, solver, control)
+    schedule = _schedule_of(problem, arrays, draft, unit, solver, control)
     statistics = {
         "num_jobs": arrays.num_jobs,
         "num_slots": arrays.num_slots,
@@ -218,15 +220,21 @@ def _refuse_what_is_not_supported(
 
 
 def _schedule_of(
-    problem: EpochProblem, arrays: Any, draft: Draft, solver: str, control: SolveControl
+    problem: EpochProblem,
+    arrays: Any,
+    draft: Draft,
+    unit: Unit,
+    solver: str,
+    control: SolveControl,
 ) -> Schedule:
-    """Turn a draft into a schedule, and check it."""
+    """Turn a draft into a schedule, in the caller's unit of weights, and check it."""
+    bound = None if draft.bound is None else draft.bound * unit.level_1
     if draft.plan is None:
         return Schedule(
             solver=solver,
             status=draft.status,
             limit=draft.limit,
-            bound=draft.bound,
+            bound=bound,
             seconds=control.elapsed_s,
         )
     from edgeflow_opt.formulations.plans import allocations_of
@@ -238,10 +246,10 @@ def _schedule_of(
         status=draft.status,
         limit=draft.limit,
         objective=value,
-        bound=draft.bound,
+        bound=bound,
         allocations=allocations,
         outcomes=outcomes,
-        levels=draft.levels,
+        levels=tuple(unit.restored(report) for report in draft.levels),
         seconds=control.elapsed_s,
     )
     report = check(problem, schedule)
@@ -251,7 +259,7 @@ def _schedule_of(
             f"solver '{solver}' produced a schedule that fails the checker "
             f"({len(report.violations)} violations): {first.message}; it is not returned"
         )
-    control.report(solver, value.level_1, draft.bound)
+    control.report(solver, value.level_1 / unit.level_1, draft.bound)
     return dataclasses.replace(schedule, seconds=control.elapsed_s)
 
 

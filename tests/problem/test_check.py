@@ -210,6 +210,7 @@ MUTATIONS: dict[str, tuple[Schedule, Expected]] = {
     "cost": (_levels(cost=TRUE.objective.cost - 50), ("objective", None, None, None, 50.0)),
     "cost NaN": (_levels(cost=math.nan), ("objective", None, None, None, math.nan)),
     "reconfigurations": (_levels(reconfigurations=0), ("objective", None, None, None, 1.0)),
+    "weighted sum made up": (_levels(weighted=6.0), ("objective", None, None, None, None)),
     "bound below the value": (_claims(bound=5.5), ("bound", None, None, None, 0.5)),
     "bound NaN": (_claims(bound=math.nan), ("bound", None, None, None, None)),
     "bound infinite": (_claims(bound=math.inf), ("bound", None, None, None, None)),

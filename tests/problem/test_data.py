@@ -180,7 +180,16 @@ def test_units_of_a_mode() -> None:
 
 @pytest.mark.parametrize(
     ("value", "bound", "gap"),
-    [(10.0, 10.0, 0.0), (10.0, 11.0, 0.1), (0.0, 1.0, None), (0.0, 0.0, 0.0), (-2.0, -1.0, 0.5)],
+    [
+        (10.0, 10.0, 0.0),
+        (10.0, 11.0, 0.1),
+        (10.0, 10.0 - 1e-9, 0.0),
+        (1e-9, 2e-9, 1.0),
+        (0.0, 1.0, None),
+        (0.0, 1e-9, None),
+        (0.0, 0.0, 0.0),
+        (-2.0, -1.0, 0.5),
+    ],
 )
 def test_relative_gap(value: float, bound: float, gap: float | None) -> None:
     """The gap is relative to the value, 0 where equal, None where that means nothing."""
