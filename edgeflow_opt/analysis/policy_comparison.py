@@ -1,0 +1,449 @@
+"""Online policies compared on whole traces: the run, and the frozen result."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from edgeflow_opt.analysis.comparison import check_measure
+from edgeflow_opt.analysis.frames import Tabular
+from edgeflow_opt.analysis.statistics import CONFIDENCE, Mean, PairedTest, mean_of, paired_tests
+from edgeflow_opt.errors import EdgeflowError, Fault, InputError, UsageError
+
+if TYPE_CHECKING:
+    from edgeflow_opt.analysis.history import History
+    from edgeflow_opt.workloads import Trace
+
+#: Name and version of the document.
+POLICIES_FORMAT = "edgeflow-policies/1"
+
+#: What policies can be compared by, and whether larger is better.
+POLICY_MEASURES: Mapping[str, bool] = {
+    "dsr": True, "met": True, "met_weight": True, "late": False, "refused": False,
+    "unfinished": False, "cloud_utilisation": True, "edge_utilisation": True,
+    "reconfigurations_per_job": False, "migrations_per_job": False, "makespan": False,
+    "mean_tardiness": False, "decision_mean_s": False, "decision_p99_s": False,
+    "decision_max_s": False,
+}  # fmt: skip
+
+#: Settings of a simulation, with what they are unless given.
+SETTINGS: Mapping[str, Any] = {
+    "cloud_gpus": 32, "edge_servers": 0, "tide": "constant", "overhead": "none",
+    "deadlines": None, "arrival_scale": 1.0, "merge_s": 0.0, "head": None,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRow:
+    """One policy on one trace with one seed under one set of settings.
+
+    Parameters
+    ----------
+    trace, policy
+        Names.
+    seed
+        Seed of the trace (where it is generated), of re-drawn deadlines, and of the policy.
+    settings
+        Cluster, tide, overhead, deadlines and so on: see :data:`SETTINGS`.
+    metrics
+        As in a row of ``edgeflow-simulation/1``; None where the policy failed.
+    message
+        Why there is no result; None where there is one.
+    error_code
+        Exit code that the failure stands for; None where there is a result.
+    bound
+        Proven bound on the met jobs of any policy, clairvoyant ones included; None = not known.
+    digest
+        The first 16 hexadecimal digits of the SHA-256 of the trace; empty = not known.
+    """
+
+    trace: str
+    policy: str
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, Any] | None = None
+    message: str | None = None
+    error_code: int | None = None
+    bound: float | None = None
+    digest: str = ""
+
+    def value(self, measure: str) -> float | None:
+        """Return a measure of :data:`POLICY_MEASURES`; None where it is not known."""
+        if self.metrics is None:
+            return None
+        if measure.startswith("decision_"):
+            part = measure.removeprefix("decision_").removesuffix("_s")
+            found = self.metrics["decision_s"][part]
+        else:
+            found = self.metrics.get(measure)
+        return None if found is None else float(found)
+
+    def document(self) -> dict[str, Any]:
+        """Return the row as an object of format ``edgeflow-policies/1``."""
+        return {
+            "trace": self.trace,
+            "policy": self.policy,
+            "seed": self.seed,
+            "settings": dict(self.settings),
+            "metrics": None if self.metrics is None else dict(self.metrics),
+            "message": self.message,
+            "error_code": self.error_code,
+            "bound": self.bound,
+            "digest": self.digest,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """The mean of a measure for one policy at one set of settings.
+
+    Parameters
+    ----------
+    policy
+        Name of the policy.
+    settings
+        The settings that are not the same for all rows.
+    mean
+        With its interval, over traces and seeds.
+    """
+
+    policy: str
+    settings: Mapping[str, Any]
+    mean: Mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyComparison(Tabular):
+    """What several policies made of the same traces.
+
+    Parameters
+    ----------
+    rows
+        One per trace, settings, seed and policy, in the order in which they ran.
+    versions
+        Versions of the package and the libraries that took part.
+    """
+
+    rows: tuple[PolicyRow, ...]
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Names of the policies in the order of the rows."""
+        return tuple(dict.fromkeys(row.policy for row in self.rows))
+
+    @property
+    def traces(self) -> tuple[str, ...]:
+        """Names of the traces in the order of the rows."""
+        return tuple(dict.fromkeys(row.trace for row in self.rows))
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Seeds in the order of the rows."""
+        return tuple(dict.fromkeys(row.seed for row in self.rows))
+
+    @property
+    def swept(self) -> tuple[str, ...]:
+        """Names of the settings that are not the same for all rows."""
+        names = dict.fromkeys(name for row in self.rows for name in row.settings)
+        return tuple(
+            name for name in names if len({_text(row.settings.get(name)) for row in self.rows}) > 1
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows, flat."""
+        names = self._setting_names()
+        records = []
+        for row in self.rows:
+            record: dict[str, Any] = {"trace": row.trace, "policy": row.policy, "seed": row.seed}
+            record |= {name: _text(row.settings.get(name)) for name in names}
+            for measure in ("jobs", "events", *POLICY_MEASURES):
+                record[measure] = row.value(measure)
+            records.append(
+                record | {"bound": row.bound, "message": row.message, "digest": row.digest}
+            )
+        return records
+
+    def columns(self) -> Mapping[str, str]:
+        """Return the types of the columns by name."""
+        kinds = {"trace": "str", "policy": "str", "seed": "Int64"}
+        for name in self._setting_names():
+            values = [row.settings.get(name) for row in self.rows]
+            numeric = all(v is None or isinstance(v, int | float) for v in values)
+            kinds[name] = "Float64" if numeric else "str"
+        whole = ("jobs", "events", "met", "late", "refused", "unfinished")
+        for measure in ("jobs", "events", *POLICY_MEASURES):
+            kinds[measure] = "Int64" if measure in whole else "Float64"
+        return {**kinds, "bound": "Float64", "message": "str", "digest": "str"}
+
+    def document(self) -> dict[str, Any]:
+        """Return the document ``edgeflow-policies/1``."""
+        return {
+            "format": POLICIES_FORMAT,
+            "versions": dict(self.versions),
+            "rows": [row.document() for row in self.rows],
+        }
+
+    def means(
+        self,
+        measure: str = "dsr",
+        *,
+        by: Sequence[str] | None = None,
+        confidence: float = CONFIDENCE,
+    ) -> tuple[Point, ...]:
+        """Return the mean of a measure for each policy and each set of swept settings.
+
+        Parameters
+        ----------
+        measure
+            One of :data:`POLICY_MEASURES`.
+        by
+            Names of settings that set points apart; None = all that are swept.
+        confidence
+            Of the intervals, which suppose that seeds (and traces) are independent draws.
+        """
+        check_measure(measure, POLICY_MEASURES)
+        names = self.swept if by is None else tuple(by)
+        groups: dict[tuple[str, ...], list[PolicyRow]] = {}
+        for row in self.rows:
+            key = (row.policy, *(_text(row.settings.get(name)) for name in names))
+            groups.setdefault(key, []).append(row)
+        points = []
+        for rows in groups.values():
+            values = [v for row in rows if (v := row.value(measure)) is not None]
+            if values:
+                points.append(
+                    Point(
+                        policy=rows[0].policy,
+                        settings={name: rows[0].settings.get(name) for name in names},
+                        mean=mean_of(values, confidence),
+                    )
+                )
+        return tuple(points)
+
+    def paired_tests(
+        self,
+        measure: str = "dsr",
+        *,
+        reference: str | None = None,
+        confidence: float = CONFIDENCE,
+    ) -> tuple[PairedTest, ...]:
+        """Compare the policies pair by pair; a unit is a trace with a seed, averaged over sweeps.
+
+        Parameters
+        ----------
+        measure
+            One of :data:`POLICY_MEASURES`.
+        reference
+            The policy that the others are compared with; None = all pairs.
+        confidence
+            Of the intervals.
+
+        Raises
+        ------
+        UsageError
+            If the measure or the reference is not known.
+        """
+        check_measure(measure, POLICY_MEASURES)
+        found: dict[str, dict[str, list[float | None]]] = {name: {} for name in self.policies}
+        for row in self.rows:
+            unit = f"{row.trace} seed {row.seed}"
+            found[row.policy].setdefault(unit, []).append(row.value(measure))
+        values: dict[str, dict[str, float]] = {}
+        for policy, units in found.items():
+            values[policy] = {}
+            for unit, measured in units.items():
+                known = [value for value in measured if value is not None]
+                if known and len(known) == len(measured):
+                    values[policy][unit] = sum(known) / len(known)
+        return paired_tests(values, measure, reference=reference, confidence=confidence)
+
+    def _setting_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.settings))
+
+    def _unprinted(self) -> frozenset[str]:
+        """Long texts, times, and settings that are the same for all rows."""
+        same = set(self._setting_names()) - set(self.swept)
+        return frozenset({"message", "digest", "decision_p99_s", "makespan", "met_weight", *same})
+
+
+def compare_policies(
+    trace: Trace | Callable[[int], Trace],
+    policies: Sequence[str] | Mapping[str, Mapping[str, Any]],
+    seeds: Iterable[int] = (0,),
+    *,
+    sweep: Mapping[str, Sequence[Any]] | None = None,
+    on_row: Callable[[PolicyRow], None] | None = None,
+    **settings: Any,
+) -> PolicyComparison:
+    """Simulate a trace under several policies, with several seeds and settings.
+
+    Parameters
+    ----------
+    trace
+        A trace, or what makes one of a seed (``lambda seed: generate_trace(100, seed)``). With one
+        trace, seeds matter only for re-drawn deadlines (`deadlines`) and policies with a seed.
+    policies
+        Names, or options by name.
+    seeds
+        Of the trace, the deadlines and the policies.
+    sweep
+        Values by name of a setting: every combination is run.
+    on_row
+        Called with every row as soon as it is there.
+    **settings
+        See :data:`SETTINGS`: ``cloud_gpus``, ``edge_servers``, ``tide``, ``overhead``,
+        ``deadlines`` (None = as in the trace, or a pair (low, high) of factors of the duration),
+        ``arrival_scale``, ``merge_s``, ``head`` (only so many jobs).
+
+    Returns
+    -------
+    comparison
+        Rows in the order settings, seed, policy. A policy that fails has a row that says so.
+
+    Raises
+    ------
+    UsageError
+        If a policy, an option or a setting is not known or makes no sense.
+    """
+    from edgeflow_opt.policies import POLICIES
+    from edgeflow_opt.solvers.front import versions
+
+    options = policies if isinstance(policies, Mapping) else {name: {} for name in policies}
+    for name in options:
+        POLICIES.get(name)
+    sweep = sweep or {}
+    for name in (*settings, *sweep):
+        if name not in SETTINGS:
+            raise UsageError(f"setting {name!r} is not known; known are {', '.join(SETTINGS)}")
+    rows = []
+    for values in itertools.product(*sweep.values()):
+        chosen = {**SETTINGS, **settings, **dict(zip(sweep, values, strict=True))}
+        for seed in seeds:
+            base = trace(seed) if callable(trace) else trace
+            for name, given in options.items():
+                row = simulate_row(base.name or "trace", base, name, seed, chosen, given)[0]
+                rows.append(row)
+                if on_row is not None:
+                    on_row(row)
+    return PolicyComparison(rows=tuple(rows), versions=versions())
+
+
+def simulate_row(
+    label: str,
+    trace: Trace,
+    policy: str,
+    seed: int,
+    settings: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> tuple[PolicyRow, History | None]:
+    """Simulate one policy; a failure of it becomes a row that says so.
+
+    Parameters
+    ----------
+    label
+        Name of the trace.
+    trace
+        As it is before the settings.
+    policy, options
+        Name and options of the policy; the seed is added where the policy has one.
+    seed
+        Of the deadlines and the policy.
+    settings
+        See :data:`SETTINGS`.
+
+    Returns
+    -------
+    row
+        The row.
+    history
+        What was carried out; None where the policy failed.
+    """
+    from edgeflow_opt.analysis.history import History
+    from edgeflow_opt.policies import POLICIES, make_policy
+    from edgeflow_opt.simulation import simulate
+    from edgeflow_opt.workloads import cluster
+
+    if settings["head"] is not None:
+        trace = trace.head(settings["head"])
+    trace = trace.scale_arrivals(settings["arrival_scale"])
+    if settings["deadlines"] is not None:
+        low, high = settings["deadlines"]
+        trace = trace.with_deadlines(low, high, seed=seed)
+    sites = cluster(
+        settings["cloud_gpus"], settings["edge_servers"], tide=settings["tide"],
+        start_s=trace.start, end_s=trace.end,
+    )  # fmt: skip
+    known: dict[str, Any] = {
+        "trace": label, "policy": policy, "seed": seed, "settings": dict(settings),
+        "digest": trace_digest(trace),
+    }  # fmt: skip
+    given = dict(options)
+    if "seed" in inspect.signature(POLICIES.get(policy)).parameters:
+        given.setdefault("seed", seed)
+    jobs = trace.jobs()
+    try:
+        result = simulate(
+            jobs, sites, make_policy(policy, **given), overhead=settings["overhead"],
+            merge_s=settings["merge_s"], name=policy,
+        )  # fmt: skip
+    except EdgeflowError as error:
+        return PolicyRow(**known, message=str(error), error_code=error.exit_code), None
+    row = PolicyRow(**known, metrics=result.metrics.to_dict())
+    return row, History.of_simulation(jobs, sites, result)
+
+
+def trace_digest(trace: Trace) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of the jobs of a trace."""
+    text = repr(trace.entries)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def policies_from_document(document: Any, source: str = "") -> PolicyComparison:
+    """Return the comparison that a document ``edgeflow-policies/1`` tells of.
+
+    A document ``edgeflow-simulation/1``, as ``edgeflow simulate`` writes it, is a comparison with
+    one seed.
+
+    Raises
+    ------
+    InputError
+        If it is none of both, or a row is at fault.
+    """
+    kind = document.get("format") if isinstance(document, Mapping) else None
+    try:
+        if kind == POLICIES_FORMAT:
+            rows = tuple(PolicyRow(**_known_keys(entry)) for entry in document["rows"])
+            return PolicyComparison(rows=rows, versions=document.get("versions") or {})
+        if kind == "edgeflow-simulation/1":
+            settings = {n: v for n, v in document["settings"].items() if n in SETTINGS}
+            rows = tuple(
+                PolicyRow(
+                    trace=document["trace"], policy=entry["policy"],
+                    seed=document["settings"].get("seed", 0), settings=settings, metrics=entry,
+                )
+                for entry in document["results"]
+            )  # fmt: skip
+            return PolicyComparison(rows=rows)
+    except (KeyError, TypeError, AttributeError) as problem:
+        raise InputError(
+            (Fault("document", "rows", f"is no list of rows ({problem})"),), source
+        ) from None
+    raise InputError(
+        (Fault("document", "format", f"must be {POLICIES_FORMAT!r} or 'edgeflow-simulation/1'"),),
+        source,
+    )
+
+
+def _known_keys(entry: Mapping[str, Any]) -> dict[str, Any]:
+    names = PolicyRow.__dataclass_fields__
+    return {name: value for name, value in entry.items() if name in names}
+
+
+def _text(value: Any) -> Any:
+    """Return a setting as a value that can be compared and put into a cell."""
+    return f"{value[0]:g} to {value[1]:g}" if isinstance(value, list | tuple) else value

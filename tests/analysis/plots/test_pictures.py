@@ -1,0 +1,213 @@
+"""All pictures: they show what they claim, at 1, 30 and 500 jobs, and leave pyplot alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgeflow_opt import EpochProblem, SolveResult, solve
+from edgeflow_opt.analysis import History, PolicyComparison, PolicyRow
+from edgeflow_opt.analysis.plots import (
+    plot_gantt,
+    plot_gap,
+    plot_policies,
+    plot_profile,
+    plot_sweep,
+    plot_usage,
+    save,
+    usage_figure,
+)
+from edgeflow_opt.analysis.plots.style import figure_of, job_colour, new_axes, rendered
+from edgeflow_opt.analysis.plots.usage import used_share
+from edgeflow_opt.errors import UsageError
+from edgeflow_opt.workloads import generate_problem
+from tests.analysis.helpers import two_solvers
+
+
+@cache
+def planned(num_jobs: int) -> tuple[EpochProblem, SolveResult]:
+    """Return an instance of a size, with a schedule."""
+    problem = generate_problem(num_jobs, 12, 1, restart_s=10)
+    return problem, solve(problem, "edgeflow-select")
+
+
+def policies() -> PolicyComparison:
+    """Return two policies at two loads with three seeds, with bounds."""
+    rows = [
+        PolicyRow(
+            trace="t", policy=policy, seed=seed, bound=9.0,
+            settings={"arrival_scale": scale, "tide": "daily"},
+            metrics={"jobs": 10, "met": met + seed, "dsr": (met + seed) / 10},
+        )
+        for scale, gain in ((1.0, 0), (2.0, 2))
+        for seed in (0, 1, 2)
+        for policy, met in (("a", 1 + gain), ("b", 3 + gain))
+    ]  # fmt: skip
+    return PolicyComparison(rows=tuple(rows))
+
+
+PICTURES: dict[str, Any] = {
+    **{f"gantt {n}": lambda ax, n=n: plot_gantt(*planned(n), ax=ax) for n in (1, 30, 500)},
+    **{f"usage {n}": lambda ax, n=n: plot_usage(*planned(n), ax=ax) for n in (1, 30, 500)},
+    "profile": lambda ax: plot_profile(two_solvers(), ax=ax),
+    "value profile": lambda ax: plot_profile(two_solvers(), "value", ax=ax),
+    "gap": lambda ax: plot_gap(two_solvers(), ax=ax),
+    "proven gap": lambda ax: plot_gap(two_solvers(), "proven", ax=ax),
+    "sweep": lambda ax: plot_sweep(policies(), ax=ax),
+    "policies": lambda ax: plot_policies(policies(), ax=ax),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_axes_in_and_out(name: str) -> None:
+    """A picture is drawn where it is told, is not blank, and fits its figure."""
+    given = new_axes(8, 5)
+    assert PICTURES[name](given) is given
+    figure = figure_of(given)
+    image = _pixels(figure)
+    assert image.shape == (400, 640, 3)
+    painted = (image < 250).any(axis=2)
+    assert 0.01 < painted.mean() < 0.95
+    frame = np.concatenate([painted[0], painted[-1], painted[:, 0], painted[:, -1]])
+    # Nothing is cut off: texts that are would touch the frame (bands and axes may, at the right).
+    assert frame.mean() < 0.02
+
+
+@pytest.mark.parametrize("name", ["gantt 30", "gap", "sweep"])
+def test_pictures_are_reproducible(name: str) -> None:
+    """The same picture drawn twice gives the same bytes."""
+    assert rendered(PICTURES[name](None), "svg") == rendered(PICTURES[name](None), "svg")
+
+
+def _pixels(figure: Any) -> np.ndarray[Any, Any]:
+    import io
+
+    from matplotlib.image import imread
+
+    data = imread(io.BytesIO(rendered(figure, "png", dpi=80)))
+    return np.asarray(data[:, :, :3] * 255).astype(int)
+
+
+def test_no_pyplot() -> None:
+    """Drawing and saving pictures never loads pyplot, nor changes its settings."""
+    script = (
+        "import sys, matplotlib as mpl; before = mpl.rcParams.copy()\n"
+        "from tests.analysis.plots.test_pictures import PICTURES\n"
+        "from edgeflow_opt.analysis.plots.style import rendered\n"
+        "for name in ('gap', 'sweep'): rendered(PICTURES[name](None), 'svg')\n"
+        "assert 'matplotlib.pyplot' not in sys.modules\n"
+        "assert mpl.rcParams.copy() == before\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_gantt_says_what_becomes_of_jobs() -> None:
+    """Title, rows of the strip and labels of sites carry the counts of the schedule."""
+    problem, result = planned(30)
+    ax = plot_gantt(problem, result)
+    met = result.schedule.met
+    assert ax.get_title(loc="left") == f"edgeflow-select: {met} of 30 deadlines met"
+    labels = [text.get_text() for text in ax.get_yticklabels()]
+    assert any(text.startswith("cloud\n") for text in labels)
+    assert f"{met} met" in labels
+    assert any(text.startswith(f"{30 - met} missed") for text in labels)
+    legend = ax.get_legend()
+    assert legend is not None
+    assert "misses its deadline" in [text.get_text() for text in legend.get_texts()]
+
+
+def test_a_job_keeps_its_colour() -> None:
+    """Two schedules of one instance give a job the same colour; fourteen in a row all differ."""
+    from matplotlib.collections import PolyCollection
+    from matplotlib.colors import to_hex
+
+    problem, result = planned(30)
+    for schedule in (result, solve(problem, "greedy")):
+        ax = plot_gantt(problem, schedule)
+        fills = next(
+            c
+            for c in ax.collections
+            if isinstance(c, PolyCollection) and len(c.get_facecolors()) > 1
+        )
+        used = {to_hex(colour) for colour in fills.get_facecolors()}
+        jobs = {a.job for a in schedule.schedule.allocations}
+        expected = {job_colour(i) for i, job in enumerate(problem.jobs) if job.id in jobs}
+        assert used == expected
+    assert len({job_colour(index) for index in range(14)}) == 14
+
+
+def test_usage_is_the_integral() -> None:
+    """The share in the title is that of the allocations; bins of long histories keep the mean."""
+    problem, result = planned(500)
+    history = History.of_schedule(problem, result)
+    cloud = problem.sites[0]
+    held = sum(a.gpus * (a.end - a.start) for a in history.allocations if a.site == cloud.name)
+    usable = cloud.capacity_at(0) * (history.end - history.start)
+    assert used_share(history, cloud) == pytest.approx(held / usable)
+    from edgeflow_opt.analysis.plots.usage import _binned
+
+    edges = np.linspace(history.start, history.end, 8)
+    times, units = history.usage(cloud)
+    means = _binned(times, units, edges)
+    assert means.mean() * (history.end - history.start) == pytest.approx(held)
+
+
+def test_a_panel_for_each_site() -> None:
+    """The figure of all sites has their panels in the order of the instance."""
+    figure = usage_figure(*planned(30))
+    assert [ax.get_ylabel() for ax in figure.axes] == ["GPUs", "servers"]
+
+
+def test_sweep_draws_means_and_bounds() -> None:
+    """The lines of a sweep are the means, the dashed one the mean of the bounds."""
+    ax = plot_sweep(policies(), "arrival_scale", "met")
+    lines = {line.get_label(): list(line.get_ydata()) for line in ax.get_lines()}
+    assert lines["a"] == [2.0, 4.0]
+    assert lines["b"] == [4.0, 6.0]
+    assert lines["clairvoyant bound"] == [9.0, 9.0]
+    with pytest.raises(UsageError, match="setting 'tide' is not swept"):
+        plot_sweep(policies(), "tide")
+
+
+@pytest.mark.parametrize(
+    ("end", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_files(tmp_path: Path, end: str, magic: bytes) -> None:
+    """Each format is written by the end of the name, the same each time."""
+    path = tmp_path / f"picture.{end}"
+    save(plot_gantt(*planned(1)), path)
+    first = path.read_bytes()
+    assert first.startswith(magic)
+    save(plot_gantt(*planned(1)), path)
+    assert path.read_bytes() == first
+
+
+def test_bad_pictures(tmp_path: Path) -> None:
+    """Unknown formats and sites, schedules of other instances and missing plans are refused."""
+    problem, result = planned(1)
+    with pytest.raises(UsageError, match=r"must end in one of \.png, \.svg, \.pdf"):
+        save(new_axes(), tmp_path / "picture.gif")
+    with pytest.raises(UsageError, match="site 'moon' is not known"):
+        plot_usage(problem, result, site="moon")
+    with pytest.raises(UsageError, match="needs a schedule"):
+        plot_gantt(problem)
+    with pytest.raises(UsageError, match="not those of the instance"):
+        plot_gantt(planned(30)[0], result)
+    empty = dataclasses.replace(result.schedule, outcomes=(), allocations=())
+    with pytest.raises(UsageError, match="has no plan"):
+        plot_gantt(problem, empty)
+
+
+def test_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without matplotlib the error says how to get it."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(UsageError, match=r"pip install 'edgeflow-opt\[plot\]'"):
+        plot_gantt(*planned(1))
