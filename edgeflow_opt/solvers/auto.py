@@ -20,6 +20,7 @@ from edgeflow_opt.solvers.cpsat import CpSatEngine
 from edgeflow_opt.solvers.highs import HighsEngine
 from edgeflow_opt.solvers.lexicographic import SMALL_COLUMNS, LevelSolve
 from edgeflow_opt.solvers.polish import polish
+from edgeflow_opt.solvers.single_slot import settle_single_slot
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem
@@ -67,6 +68,8 @@ class AutoSolver:
     def _steps(self, work: LevelSolve) -> None:
         control = work.control
         work.offer_starts()
+        if work.arrays.num_slots == 1 and settle_single_slot(work):
+            return
         if work.problem.objective.mode == "weighted":
             work.first_level()
             return

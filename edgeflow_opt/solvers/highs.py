@@ -59,7 +59,7 @@ class HighsEngine:
         """See :meth:`edgeflow_opt.solvers.engine.Engine.maximise`."""
         import highspy
 
-        native = _quiet_highs()
+        native = quiet_highs()
         _set_options(native, seconds, options)
         status = native.passModel(_native_model(model, rounding))
         if status == highspy.HighsStatus.kError:
@@ -98,7 +98,7 @@ class HighsEngine:
         return _answer(native, model)
 
 
-def _quiet_highs() -> Any:
+def quiet_highs() -> Any:
     """Return a HiGHS that prints nothing: its banner comes with the callbacks, before any option."""
     import highspy
 

@@ -170,6 +170,14 @@ class LevelSolve:
             self.bound = bound
             self.control.report(self.engine.name, bound=bound)
 
+    def note_infeasible(self) -> None:
+        """Take note of a proof that there is no schedule."""
+        self._infeasible = True
+
+    def note_proven(self, level: Level) -> None:
+        """Take note that the incumbent is proven best on `level`, all before it kept."""
+        self._proven.add(level)
+
     @property
     def closed(self) -> bool:
         """Whether level 1 is settled: optimal within 1e-6, or infeasible."""
