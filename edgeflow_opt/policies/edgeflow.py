@@ -67,7 +67,7 @@ class EdgeFlowPolicy:
         plans = planned.plans
         planned_jobs = np.flatnonzero(plans.table["segments"])
         first = plans.table["first"][planned_jobs]
-        at_once = plans.pool["start"][first] <= state.now
+        at_once = plans.pool["start"][first] <= 0.0
         allocation: dict[str, Mode] = {}
         for index, mode in zip(
             planned_jobs[at_once].tolist(), plans.pool["mode"][first[at_once]].tolist(), strict=True
@@ -80,7 +80,7 @@ class EdgeFlowPolicy:
         )
 
     def _plan(self, state: ClusterState, rows: list[_Row]) -> Planned:
-        """Return the plans of all jobs."""
+        """Return the plans of all jobs, in seconds from now: clocks may be at 1e9 s and more."""
         tables = self._tables
         charged = 1.0 if self._options.charge_losses else 0.0
         run_mode = np.array(
@@ -94,7 +94,7 @@ class EdgeFlowPolicy:
             [
                 (
                     s.required_left,
-                    np.inf if s.job.deadline is None else s.job.deadline,
+                    np.inf if s.job.deadline is None else s.job.deadline - state.now,
                     s.job.weight,
                     s.job.restart_s,
                     s.job.migration_s,
@@ -127,11 +127,11 @@ class EdgeFlowPolicy:
 
 
 def _capacities(now: float, sites: Sequence[Site]) -> tuple[FloatArray, IntArray]:
-    """Return the breakpoints of what is known of the capacities, the last +inf, and the units."""
+    """Return from when on capacities hold, seconds from now, the last +inf, and the units."""
     later = {time for site in sites for time, _ in site.capacity if time > now}
     begins = [now, *sorted(later)]
     free = np.array([[site.capacity_at(time) for time in begins] for site in sites])
-    return np.array([*begins, np.inf]), free
+    return np.array([*(time - now for time in begins), np.inf]), free
 
 
 @dataclass(frozen=True, slots=True)

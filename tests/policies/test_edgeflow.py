@@ -141,3 +141,24 @@ def test_options_are_those_of_the_solver():
         make_policy("edgeflow", lat="first")
     with pytest.raises(UsageError, match="option late: must be one of"):
         make_policy("edgeflow", late="never")
+
+
+@pytest.mark.parametrize("policy_name", ["edgeflow", "edgeflow-select"])
+@pytest.mark.parametrize("now", [0.0, 1e9, 1e12])
+@pytest.mark.parametrize("left", [50.0, 1e-3, 1e-7, 1e-12])
+def test_a_job_that_is_nearly_done_runs_on_any_clock(policy_name: str, now: float, left: float):
+    """However little is left, and however large the time is, the job holds GPUs and the call ends."""
+    made = job("a", now + 40, 50, *CURVE)
+    other = fresh("b", now + 30, 20, *CURVE)
+    where = state(JobState(job=made, required_left=left), other, c=4, now=now)
+    assert set(held(policy_name, where)) == {"a", "b"}
+
+
+@pytest.mark.parametrize("policy_name", ["edgeflow", "edgeflow-select"])
+def test_decisions_do_not_depend_on_the_clock(policy_name: str):
+    """The same state later on the clock gets the same allocation."""
+    allocations = []
+    for now in (0.0, 2.0**30):
+        jobs = [fresh(f"j{k}", now + 20 + 7 * k, 10 + 11 * k, *CURVE) for k in range(6)]
+        allocations.append(held(policy_name, state(*jobs, c=8, now=now)))
+    assert allocations[0] == allocations[1]

@@ -65,10 +65,12 @@ def heuristic_plan(
     # A running mode that may not be used is left at once; a moldable job then never runs again.
     stuck = (arrays.running_mode >= 0) & ~arrays.mode_usable[arrays.running_mode]
     charged = 1.0 if options.charge_losses else 0.0
+    # Seconds from the start of the grid: clocks may be at 1e9 s and more.
+    boundaries = arrays.boundaries - arrays.boundaries[0]
     jobs = table(
         JOB,
         work=arrays.required * (1.0 + WORK_MARGIN),
-        deadline=arrays.deadline,
+        deadline=arrays.deadline - arrays.boundaries[0],
         weight=arrays.weight,
         first_piece=np.where(stuck & ~arrays.malleable, arrays.num_slots, arrays.first_slot),
         must=arrays.must_meet,
@@ -81,11 +83,11 @@ def heuristic_plan(
         last_site=arrays.last_site,
     )
     planned = Heuristic(options, select_jobs, carried_out=True).plan(
-        arrays.boundaries, arrays.capacity, arrays.is_cloud, True, jobs, Modes(modes, *levels)
+        boundaries, arrays.capacity, arrays.is_cloud, True, jobs, Modes(modes, *levels)
     )
     plan = np.full((arrays.num_jobs, arrays.num_slots), -1, dtype=np.int64)
     plans = planned.plans
-    _paint(plan, plans.table, plans.pool, arrays.boundaries)
+    _paint(plan, plans.table, plans.pool, boundaries)
     return plan
 
 

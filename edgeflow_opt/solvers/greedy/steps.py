@@ -391,6 +391,7 @@ def scale(
             push(queue, group, -score, j)
     while length(queue) > 0 and free_now(timeline, True) > 0:
         j = pop(queue)
+        held = now_mode(timeline, plans, j)
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
         if group < 0:
             continue
@@ -399,6 +400,9 @@ def scale(
             continue
         drop(timeline, modes, plans, j)
         commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
+        if now_mode(timeline, plans, j) == held:
+            # Too short to be kept: it would be offered the same level for ever.
+            continue
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
         if group >= 0:
             push(queue, group, -score, j)

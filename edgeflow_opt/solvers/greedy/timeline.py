@@ -72,10 +72,16 @@ def commit(
     for i in range(count):
         first = cut(timeline, sketch.pool[i].start)
         last = cut(timeline, sketch.pool[i].end)
-        if first >= last:
-            continue
         mode = sketch.pool[i].mode
         site, units = modes.table[mode].site, modes.table[mode].units
+        if first >= last:
+            # Too short to be told apart from its start; a job that is nearly done has to run too.
+            if first >= timeline.state.size or timeline.free[site, first] < units:
+                continue
+            start = timeline.times[first]
+            shortest = start + 2.0 * TIME_TOLERANCE * max(1.0, abs(start))
+            cut(timeline, min(shortest, timeline.times[first + 1]))
+            last = first + 1
         for s in range(first, last):
             timeline.free[site, s] -= units
         plans.pool[used].start = timeline.times[first]
