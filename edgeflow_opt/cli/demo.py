@@ -77,7 +77,7 @@ def demo(
         sites = cluster(_CLOUD_GPUS, _EDGE_SERVERS, start_s=trace.start, end_s=trace.end)
         names = ("edgeflow", "edgeflow-select", "exact")
         results, faults = run_policies(
-            trace.jobs(), sites, options_of(names, {}, {"time_limit_s": _DECISION_S}),
+            trace, sites, options_of(names, {}, {"time_limit_s": _DECISION_S}),
             overhead=parse_overhead("none"), quiet=quiet,
         )  # fmt: skip
         settings = {

@@ -141,7 +141,7 @@ def simulate(
     # Loading the kernels is no part of the first decision.
     compile_once(quiet)
     results, faults = run_policies(
-        jobs.jobs(), sites, options, overhead=losses, merge_s=merge, quiet=quiet
+        jobs, sites, options, overhead=losses, merge_s=merge, quiet=quiet
     )
     document = simulation_document(jobs.name, settings, results)
     document["failures"] = [fault.document() for fault in faults]

@@ -47,7 +47,7 @@ class PolicyFailure:
 
 
 def run_policies(
-    jobs: Sequence[Job],
+    trace: Trace,
     sites: Sequence[Site],
     policies: Mapping[str, Mapping[str, Any]],
     *,
@@ -59,7 +59,10 @@ def run_policies(
 
     Parameters
     ----------
-    jobs, sites, overhead, merge_s
+    trace
+        Its jobs are simulated; policies that say so (``beyond_knee``) see the slower GPU counts
+        beyond the knee among the modes too.
+    sites, overhead, merge_s
         As in :func:`edgeflow_opt.simulation.simulate`.
     policies
         Options by name of policy.
@@ -75,21 +78,25 @@ def run_policies(
     """
     from edgeflow_opt.cli.console import stdout_kept_pure
     from edgeflow_opt.cli.progress import events_of
-    from edgeflow_opt.policies import make_policy
+    from edgeflow_opt.policies import POLICIES, make_policy
     from edgeflow_opt.simulation import simulate
 
     results: list[SimulationResult] = []
     faults: list[PolicyFailure] = []
+    jobs: dict[bool, tuple[Job, ...]] = {}
     for name, options in policies.items():
         try:
+            beyond_knee = bool(getattr(POLICIES.get(name), "beyond_knee", False))
+            if beyond_knee not in jobs:
+                jobs[beyond_knee] = trace.jobs(beyond_knee=beyond_knee)
             with (
                 stdout_kept_pure(),
-                events_of(name, len(jobs), quiet) as on_event,
+                events_of(name, len(trace), quiet) as on_event,
                 interrupts_kept() as interrupted,
             ):
                 results.append(
                     simulate(
-                        jobs,
+                        jobs[beyond_knee],
                         sites,
                         make_policy(name, **options),
                         overhead=overhead,

@@ -14,7 +14,7 @@ from edgeflow_opt.solvers.greedy.kernel import Heuristic, Planned
 from edgeflow_opt.solvers.greedy.tables import JOB, MODE, WORK_MARGIN, Modes, level_table, table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from edgeflow_opt.policies.base import ClusterState, JobState
     from edgeflow_opt.problem import Job, Mode, Site
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 #: Jobs that may be kept in the tables beyond four times the unfinished ones.
 _KEPT_JOBS = 1000
+
+
+def own_signature(constructor: Callable[..., None]) -> inspect.Signature:
+    """Return the signature of a class with this ``__init__``, for variants with other options."""
+    _, *parameters = inspect.signature(constructor).parameters.values()
+    return inspect.Signature(parameters)
 
 
 class EdgeFlowPolicy:
@@ -76,8 +82,14 @@ class EdgeFlowPolicy:
             allocation[job.id] = job.modes[mode - rows[index].first_mode]
         out = np.flatnonzero(planned.refused).tolist()
         return Decision(
-            allocation=allocation, refused=frozenset(state.jobs[index].job.id for index in out)
+            allocation=allocation,
+            wake_up=self._wake_up(state, planned),
+            refused=frozenset(state.jobs[index].job.id for index in out),
         )
+
+    def _wake_up(self, state: ClusterState, planned: Planned) -> float | None:
+        """Return when to be asked again; None, since the published rule never does."""
+        return None
 
     def _plan(self, state: ClusterState, rows: list[_Row]) -> Planned:
         """Return the plans of all jobs, in seconds from now: clocks may be at 1e9 s and more."""

@@ -93,6 +93,9 @@ class Job:
         The deadline is a hard constraint.
     malleable
         False = moldable: one mode, one run (the one that is running, if any).
+    requested_gpus
+        GPUs that its user asked for, at least 1; None = nobody said. No rule of the problem depends
+        on it: it is there for policies that hold the requested count whatever else is free.
     """
 
     id: str
@@ -108,6 +111,7 @@ class Job:
     migration_s: float = 0.0
     must_meet: bool = False
     malleable: bool = True
+    requested_gpus: int | None = None
 
     @property
     def required(self) -> float:

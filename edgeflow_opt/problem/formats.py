@@ -93,6 +93,9 @@ class WireJob(_Wire):
     ] = 0.0
     must_meet: Annotated[bool, Meta(description="the deadline is a hard constraint")] = False
     malleable: Annotated[bool, Meta(description="false = moldable: one mode, one run")] = True
+    requested_gpus: Annotated[
+        _Count | None, Meta(description="GPUs that its user asked for; null = nobody said")
+    ] = None
 
 
 class WireSite(_Wire):
@@ -257,6 +260,7 @@ def _job(wire: WireJob) -> Job:
         migration_s=wire.migration_s,
         must_meet=wire.must_meet,
         malleable=wire.malleable,
+        requested_gpus=wire.requested_gpus,
     )
 
 
@@ -301,6 +305,7 @@ def _wire_job(job: Job) -> WireJob:
         migration_s=job.migration_s,
         must_meet=job.must_meet,
         malleable=job.malleable,
+        requested_gpus=job.requested_gpus,
     )
 
 

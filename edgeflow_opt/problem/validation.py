@@ -216,6 +216,8 @@ def _job_faults(job: Job, sites: dict[str, Site], now: float | None) -> Iterator
     yield from _number(owner, "memory_gib", job.memory_gib, nonnegative=True)
     yield from _number(owner, "restart_s", job.restart_s, nonnegative=True)
     yield from _number(owner, "migration_s", job.migration_s, nonnegative=True)
+    if job.requested_gpus is not None:
+        yield from _number(owner, "requested_gpus", job.requested_gpus, positive=True, whole=True)
     yield from _mode_faults(owner, job, sites)
     yield from _history_faults(owner, job, sites, now if arrival_ok else None)
 

@@ -17,6 +17,7 @@ MODULES = (
     "edgeflow_opt.solvers.moldable",
     "edgeflow_opt.solvers.leftovers",
     "edgeflow_opt.solvers.polish",
+    "edgeflow_opt.policies.afs",
 )
 
 #: Loading the kernels from the cache takes less than this, compiling them more, seconds.

@@ -256,6 +256,7 @@ class RateCatalog:
         max_gpus: int | None = None,
         *,
         beyond_knee: bool = False,
+        requested: int | None = None,
     ) -> tuple[Mode, ...]:
         """Return the ways to run a job: powers of two on the cloud, one edge server.
 
@@ -270,7 +271,9 @@ class RateCatalog:
             limit.
         beyond_knee
             Keep GPU counts beyond that of the best rate, which are slower: for policies that hold
-            the requested count whatever it brings.
+            the most GPUs whatever it brings.
+        requested
+            Keep this count even if it is beyond the knee, or no power of two; None = none asked for.
 
         Raises
         ------
@@ -284,7 +287,9 @@ class RateCatalog:
         modes = [
             Mode(site=cloud_site, gpus=gpus, rate=rate)
             for gpus, rate in profile.rates
-            if gpus == 1 or (gpus <= top and gpus & (gpus - 1) == 0)
+            if gpus == 1
+            or (gpus <= top and gpus & (gpus - 1) == 0)
+            or (gpus == requested and (max_gpus is None or gpus <= max_gpus))
         ]
         if edge_site is not None:
             rate = self.edge_ratio(model) * profile.rates[0][1]

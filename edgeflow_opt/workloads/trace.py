@@ -263,7 +263,8 @@ class Trace:
         Returns
         -------
         tuple of Job
-            In the order of the trace.
+            In the order of the trace. Of a job's modes, that of the GPUs which it asked for always
+            stays, beyond the knee too, unless it is larger than `max_gpus`.
 
         Raises
         ------
@@ -278,20 +279,24 @@ class Trace:
         if faults:
             raise TraceError(tuple(faults), self.name)
         modes = {
-            key: catalog.modes(*key, cloud_site, edge_site, max_gpus, beyond_knee=beyond_knee)
-            for key in {(job.model, job.batch) for job in self.entries}
-        }
+            key: catalog.modes(
+                key[0], key[1], cloud_site, edge_site, max_gpus,
+                beyond_knee=beyond_knee, requested=key[2],
+            )
+            for key in {(job.model, job.batch, job.gpus) for job in self.entries}
+        }  # fmt: skip
         return tuple(
             Job(
                 id=job.id,
                 arrival=job.submission,
                 deadline=job.deadline,
                 work=job.iterations,
-                modes=modes[job.model, job.batch],
+                modes=modes[job.model, job.batch, job.gpus],
                 memory_gib=catalog.memory(job.model),
                 restart_s=restart_s,
                 migration_s=migration_s,
                 malleable=malleable,
+                requested_gpus=job.gpus,
             )
             for job in self.entries
         )

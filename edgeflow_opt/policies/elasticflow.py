@@ -1,0 +1,106 @@
+"""ElasticFlow: minimum shares, elastic scaling and admission control on cloud GPUs."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgeflow_opt.policies.base import Decision
+from edgeflow_opt.policies.edgeflow import EdgeFlowPolicy, own_signature
+
+if TYPE_CHECKING:
+    from edgeflow_opt.policies.base import ClusterState
+    from edgeflow_opt.solvers.greedy.kernel import Planned
+
+
+class ElasticFlowPolicy(EdgeFlowPolicy):
+    """ElasticFlow: the least share that meets each deadline, left-overs to whom they save most.
+
+    Jobs are planned in deadline order with the least number of cloud GPUs that meets the deadline;
+    the GPUs left over now go, one level at a time, to the job whose GPU-time they save most per
+    GPU. New jobs are refused when they cannot all be met together with the accepted ones. It is
+    ``edgeflow`` (same kernels, same options) without edge servers and with admission control.
+
+    Source: Gu et al., "ElasticFlow: An elastic serverless training platform for distributed deep
+    learning", ASPLOS 2023, Algorithms 1 and 2; and its code pkusys/ElasticFlow.
+
+    Parameters
+    ----------
+    admission
+        ``"elasticflow"`` = as in the published code all jobs that arrive at one event are refused
+        if any job, old or new, would then miss; ``"per_job"`` = one by one, a new job is refused
+        if more jobs would miss with it than without it; ``"none"`` = nobody is refused (the
+        published ``ef``).
+    follow
+        Whether plans are carried out at their own changes too, by asking to be woken at the next
+        one (as the published code does), instead of being made anew at events only. Shares are then
+        two-level unless `share` says otherwise.
+    share, late, knee_cap, charge_losses, slack_s, elastic, fill
+        As in ``edgeflow``: see :class:`~edgeflow_opt.solvers.greedy.GreedyOptions`.
+
+    Raises
+    ------
+    UsageError
+        If a value makes no sense.
+    """
+
+    def __init__(
+        self,
+        *,
+        admission: str = "elasticflow",
+        follow: bool = False,
+        share: str = "auto",
+        late: str = "first",
+        knee_cap: bool = True,
+        charge_losses: bool = True,
+        slack_s: float = 0.0,
+        elastic: bool = True,
+        fill: bool = True,
+    ) -> None:
+        super().__init__(
+            admission=admission,
+            share="two_level" if follow and share == "auto" else share,
+            late=late,
+            knee_cap=knee_cap,
+            charge_losses=charge_losses,
+            slack_s=slack_s,
+            elastic=elastic,
+            fill=fill,
+        )
+        self._follow = follow
+
+    __signature__ = own_signature(__init__)
+
+    def decide(self, state: ClusterState) -> Decision:
+        """Return the modes that the plans hold now on the cloud, and the jobs refused."""
+        return super().decide(without_edge(state))
+
+    def _wake_up(self, state: ClusterState, planned: Planned) -> float | None:
+        """Return when the first plan changes other than by a completion; None = not followed."""
+        if not self._follow:
+            return None
+        plans = planned.plans
+        table, pool = plans.table, plans.pool
+        some = table["segments"] > 0
+        first = table["first"][some]
+        starts, ends = pool["start"][first], pool["end"][first]
+        later = starts > state.now
+        changes = np.where(later, starts, np.where(table["segments"][some] > 1, ends, np.inf))
+        changes = changes[(changes > state.now) & (changes < np.inf)]
+        return float(changes.min()) if len(changes) else None
+
+
+def without_edge(state: ClusterState) -> ClusterState:
+    """Return `state` as it would be if no edge server were usable, now or later."""
+    return dataclasses.replace(
+        state,
+        sites=tuple(
+            site
+            if site.kind == "cloud"
+            else dataclasses.replace(site, capacity=((min(state.now, math.inf), 0),))
+            for site in state.sites
+        ),
+    )
