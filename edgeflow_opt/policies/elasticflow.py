@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edgeflow_opt.errors import UsageError
 from edgeflow_opt.policies.base import Decision
 from edgeflow_opt.policies.edgeflow import EdgeFlowPolicy, own_signature
 
@@ -34,10 +35,12 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
         if any job, old or new, would then miss; ``"per_job"`` = one by one, a new job is refused
         if more jobs would miss with it than without it; ``"none"`` = nobody is refused (the
         published ``ef``).
-    follow
-        Whether plans are carried out at their own changes too, by asking to be woken at the next
-        one (as the published code does), instead of being made anew at events only. Shares are then
-        two-level unless `share` says otherwise.
+    slot_s
+        Where above 0, plans are carried out at their own changes too, by asking to be woken at the
+        next one, so many seconds from now at the earliest (60 in the published code); shares are
+        then two-level unless `share` says otherwise. 0 = plans are made anew at events only, with
+        constant shares: under overheads a plan that is just in time seldom survives its own
+        changes.
     share, late, knee_cap, charge_losses, slack_s, elastic, fill
         As in ``edgeflow``: see :class:`~edgeflow_opt.solvers.greedy.GreedyOptions`.
 
@@ -51,7 +54,7 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
         self,
         *,
         admission: str = "elasticflow",
-        follow: bool = False,
+        slot_s: float = 0.0,
         share: str = "auto",
         late: str = "first",
         knee_cap: bool = True,
@@ -60,9 +63,11 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
         elastic: bool = True,
         fill: bool = True,
     ) -> None:
+        if not 0.0 <= slot_s < math.inf:
+            raise UsageError(f"option slot_s: must be a number of seconds >= 0, got {slot_s!r}")
         super().__init__(
             admission=admission,
-            share="two_level" if follow and share == "auto" else share,
+            share="two_level" if slot_s and share == "auto" else share,
             late=late,
             knee_cap=knee_cap,
             charge_losses=charge_losses,
@@ -70,7 +75,7 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
             elastic=elastic,
             fill=fill,
         )
-        self._follow = follow
+        self._slot_s = slot_s
 
     __signature__ = own_signature(__init__)
 
@@ -80,7 +85,7 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
 
     def _wake_up(self, state: ClusterState, planned: Planned) -> float | None:
         """Return when the first plan changes other than by a completion; None = not followed."""
-        if not self._follow:
+        if not self._slot_s:
             return None
         plans = planned.plans
         table, pool = plans.table, plans.pool
@@ -90,7 +95,7 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
         later = starts > state.now
         changes = np.where(later, starts, np.where(table["segments"][some] > 1, ends, np.inf))
         changes = changes[(changes > state.now) & (changes < np.inf)]
-        return float(changes.min()) if len(changes) else None
+        return max(float(changes.min()), state.now + self._slot_s) if len(changes) else None
 
 
 def without_edge(state: ClusterState) -> ClusterState:
@@ -98,9 +103,7 @@ def without_edge(state: ClusterState) -> ClusterState:
     return dataclasses.replace(
         state,
         sites=tuple(
-            site
-            if site.kind == "cloud"
-            else dataclasses.replace(site, capacity=((min(state.now, math.inf), 0),))
+            site if site.kind == "cloud" else dataclasses.replace(site, capacity=((state.now, 0),))
             for site in state.sites
         ),
     )

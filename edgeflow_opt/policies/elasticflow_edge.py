@@ -31,7 +31,7 @@ class ElasticFlowEdgePolicy(ElasticFlowPolicy):
     only_if_met
         Whether a job goes to the edge only where that completes it by its deadline (default: no,
         as in the ablation).
-    admission, follow, share, late, knee_cap, charge_losses, slack_s, elastic, fill
+    admission, slot_s, share, late, knee_cap, charge_losses, slack_s, elastic, fill
         As in ``elasticflow``.
 
     Raises
@@ -45,7 +45,7 @@ class ElasticFlowEdgePolicy(ElasticFlowPolicy):
         *,
         only_if_met: bool = False,
         admission: str = "elasticflow",
-        follow: bool = False,
+        slot_s: float = 0.0,
         share: str = "auto",
         late: str = "first",
         knee_cap: bool = True,
@@ -55,7 +55,7 @@ class ElasticFlowEdgePolicy(ElasticFlowPolicy):
         fill: bool = True,
     ) -> None:
         super().__init__(
-            admission=admission, follow=follow, share=share, late=late, knee_cap=knee_cap,
+            admission=admission, slot_s=slot_s, share=share, late=late, knee_cap=knee_cap,
             charge_losses=charge_losses, slack_s=slack_s, elastic=elastic, fill=fill,
         )  # fmt: skip
         self._only_if_met = only_if_met

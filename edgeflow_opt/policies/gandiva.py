@@ -23,8 +23,8 @@ class GandivaPolicy:
     Every job keeps its requested GPUs. Where all fit, all run. Where not, the GPUs are split
     between the groups in proportion to what their jobs ask for, and within a group as many jobs
     run as its share holds; after each slice they go to the back of their group. GPUs of a share
-    that are too few for one more job of the group are lent, at each slice to the group that has
-    been given least of its share so far, so that no group starves. Knows no deadlines and no edge.
+    that are too few for one more job of the group are lent to others, and owed to it: once they
+    suffice for a job, it is served first, so that no group starves. Knows no deadlines and no edge.
 
     Source: Xiao et al., "Gandiva: Introspective cluster scheduling for deep learning", OSDI 2018,
     as a baseline of ElasticFlow and EdgeFlow (groups by size, slices, free nodes re-split by
@@ -77,7 +77,9 @@ class GandivaPolicy:
         waiting = {gpus: self._in_turn(group, over) for gpus, group in groups.items()}
         for lend in (False, True):
             for gpus in order:
-                limit = math.inf if lend or demand <= total else self._whole(shares[gpus])
+                limit = math.inf
+                if not lend and demand > total:
+                    limit = self._whole(shares[gpus] + self._owed.get(gpus, 0.0))
                 rest = []
                 for seen in waiting[gpus]:
                     mode = None
