@@ -21,6 +21,7 @@ BELOW: dict[str, frozenset[str]] = {
     "workloads": frozenset({"problem"}),
     "simulation": frozenset({"policies", "solvers", "formulations", "problem", "workloads"}),
 }
+BELOW["clairvoyant"] = frozenset(BELOW)
 BELOW["analysis"] = frozenset(BELOW)
 BELOW["service"] = frozenset(BELOW) - {"analysis"}
 BELOW["cli"] = frozenset(BELOW)

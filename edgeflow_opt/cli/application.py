@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from edgeflow_opt._version import __version__
+from edgeflow_opt.cli.bound import bound
 from edgeflow_opt.cli.check import check
 from edgeflow_opt.cli.compare import compare
 from edgeflow_opt.cli.demo import demo
@@ -128,5 +129,5 @@ def _add(panel: str, *commands: Callable[..., None]) -> None:
 
 
 _add("One epoch", demo, solve, check, compare)
-_add("Whole traces", simulate, generate)
+_add("Whole traces", simulate, bound, generate)
 _add("About this installation", solvers, policies, versions, schema, warm_up)

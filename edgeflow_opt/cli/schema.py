@@ -13,6 +13,7 @@ _SHORT = {
     "epoch": "edgeflow-epoch/1",
     "instance": "edgeflow-epoch/1",
     "schedule": "edgeflow-schedule/1",
+    "bound": "edgeflow-bound/1",
 }
 
 
@@ -21,14 +22,17 @@ def schema(
         str,
         typer.Argument(
             metavar="FORMAT",
-            help="edgeflow-epoch/1 (or: epoch), edgeflow-schedule/1 (or: schedule).",
+            help="edgeflow-epoch/1 (or: epoch), edgeflow-schedule/1 (or: schedule), "
+            "edgeflow-bound/1 (or: bound).",
         ),
     ],
 ) -> None:
     """Print the JSON Schema of a file format, made from the code that reads it."""
+    from edgeflow_opt.clairvoyant.document import BOUND_FORMAT, bound_schema
     from edgeflow_opt.cli.console import show_json
     from edgeflow_opt.problem import json_schema
 
     known = [*dict.fromkeys(_SHORT.values()), *_SHORT]
     name = one_of("format", format_name, known)
-    show_json(json_schema(_SHORT.get(name, name)))
+    name = _SHORT.get(name, name)
+    show_json(bound_schema() if name == BOUND_FORMAT else json_schema(name))

@@ -18,25 +18,34 @@ from edgeflow_opt.cli.options import (
     names_of,
     one_of,
     positive,
-    range_of,
-    whole,
+)
+from edgeflow_opt.cli.traces import (
+    ArrivalScale,
+    CloudGpus,
+    Deadlines,
+    EdgeServers,
+    Head,
+    SkipBadRows,
+    Tide,
+    TraceFile,
+    check_units,
+    cluster_of,
+    deadline_factors,
+    trace_of,
 )
 from edgeflow_opt.errors import UsageError
 
 if TYPE_CHECKING:
     from edgeflow_opt.simulation import Overhead
-    from edgeflow_opt.workloads import Trace
 
 
 def simulate(
-    trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="CSV or CSV.gz of a known format; - = stdin.")
-    ],
+    trace: TraceFile,
     policy: Annotated[
         str, typer.Option("--policy", "-p", metavar="NAME,...", help="See 'edgeflow policies'.")
     ],
-    cloud_gpus: Annotated[int, whole("--cloud-gpus", "GPUs of the cloud.", 0, 10**9)],
-    edge_servers: Annotated[int, whole("--edge-servers", "Edge servers in all.", 0, 10**9)],
+    cloud_gpus: CloudGpus,
+    edge_servers: EdgeServers,
     overhead: Annotated[
         str,
         typer.Option(
@@ -45,31 +54,14 @@ def simulate(
             help="Time lost by reconfiguration: none, elasticflow, or RESTART_S,MIGRATION_S.",
         ),
     ] = "none",
-    tide: Annotated[
-        str,
-        typer.Option(
-            "--tide",
-            metavar="NAME",
-            help="Usable edge servers over time: constant, daily, or a CSV file with the columns "
-            "time_s and either units (usable servers) or load (their own work, 0 to 1).",
-        ),
-    ] = "constant",
-    deadlines: Annotated[
-        str,
-        typer.Option(
-            "--deadlines",
-            metavar="trace|LO,HI",
-            help="As in the trace, or re-drawn as submission + U[LO, HI] x duration.",
-        ),
-    ] = "trace",
-    arrival_scale: Annotated[
-        float, positive("--arrival-scale", "Multiplier of the inter-arrival times.", "X")
-    ] = 1.0,
+    tide: Tide = "constant",
+    deadlines: Deadlines = "trace",
+    arrival_scale: ArrivalScale = 1.0,
     merge: Annotated[
         float,
         typer.Option("--merge", metavar="S", help="Least seconds between two decisions."),
     ] = 0.0,
-    head: Annotated[int | None, whole("--head", "Only the first jobs of the trace.", 1)] = None,
+    head: Head = None,
     seed: Seed = 0,
     solver: Annotated[
         str | None,
@@ -87,9 +79,7 @@ def simulate(
             help="Option of every policy that has it, or of one; repeatable.",
         ),
     ] = None,
-    skip_bad_rows: Annotated[
-        bool, typer.Option("--skip-bad-rows", help="Drop and count bad rows of the trace.")
-    ] = False,
+    skip_bad_rows: SkipBadRows = False,
     output: Output = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -103,27 +93,23 @@ def simulate(
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem.files import write_text
     from edgeflow_opt.simulation import simulation_document
-    from edgeflow_opt.workloads import cluster
 
     names = names_of(policy, "--policy")
     if not 0.0 <= merge < float("inf"):
         raise UsageError(f"option --merge: must be a finite number >= 0, got {merge:g}")
-    if cloud_gpus + edge_servers == 0:
-        raise UsageError("options --cloud-gpus, --edge-servers: at least one must be above 0")
-    factors = None if deadlines == "trace" else range_of(deadlines, "--deadlines")
+    check_units(cloud_gpus, edge_servers)
+    factors = deadline_factors(deadlines)
     losses = _overhead_of(overhead)
     check_output(output, trace, tide)
     with stdout_kept_pure():
         options = options_of(names, assignments_of(policy_option, "--policy-option"), {
             "solver": solver, "time_limit_s": time_limit, "seed": seed,
         })  # fmt: skip
-    jobs = _read_trace(trace, skip_bad_rows)
-    if head is not None:
-        jobs = jobs.head(head)
-    jobs = jobs.scale_arrivals(arrival_scale)
-    if factors is not None:
-        jobs = jobs.with_deadlines(*factors, seed=seed)
-    sites = cluster(cloud_gpus, edge_servers, tide=tide, start_s=jobs.start, end_s=jobs.end)
+    jobs = trace_of(
+        trace, skip_bad_rows=skip_bad_rows, head=head, arrival_scale=arrival_scale,
+        factors=factors, seed=seed,
+    )  # fmt: skip
+    sites = cluster_of(jobs, cloud_gpus, edge_servers, tide)
     settings = {
         "cloud_gpus": cloud_gpus,
         "edge_servers": edge_servers,
@@ -231,13 +217,3 @@ def _overhead_of(text: str) -> Overhead:
         "option --overhead: must be none, elasticflow or RESTART_S,MIGRATION_S with seconds >= 0, "
         f"got {text!r}; for example 30,180"
     )
-
-
-def _read_trace(path: str, skip_bad_rows: bool) -> Trace:
-    from edgeflow_opt.cli.inputs import STDIN, bytes_on_stdin
-    from edgeflow_opt.errors import TraceError
-    from edgeflow_opt.workloads import read_trace, trace_from_bytes
-
-    if path != STDIN:
-        return read_trace(path, skip_bad_rows=skip_bad_rows)
-    return trace_from_bytes(bytes_on_stdin(TraceError), "stdin", skip_bad_rows=skip_bad_rows)

@@ -18,6 +18,7 @@ MODULES = (
     "edgeflow_opt.solvers.leftovers",
     "edgeflow_opt.solvers.polish",
     "edgeflow_opt.policies.afs",
+    "edgeflow_opt.clairvoyant",
 )
 
 #: Loading the kernels from the cache takes less than this, compiling them more, seconds.

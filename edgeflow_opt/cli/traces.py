@@ -1,0 +1,97 @@
+"""The options that say which trace meets which cluster, shared by the commands on whole traces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from edgeflow_opt.cli.options import positive, range_of, whole
+from edgeflow_opt.errors import UsageError
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem import Site
+    from edgeflow_opt.workloads import Trace
+
+TraceFile = Annotated[
+    str, typer.Argument(metavar="TRACE", help="CSV or CSV.gz of a known format; - = stdin.")
+]
+CloudGpus = Annotated[int, whole("--cloud-gpus", "GPUs of the cloud.", 0, 10**9)]
+EdgeServers = Annotated[int, whole("--edge-servers", "Edge servers in all.", 0, 10**9)]
+Tide = Annotated[
+    str,
+    typer.Option(
+        "--tide",
+        metavar="NAME",
+        help="Usable edge servers over time: constant, daily, or a CSV file with the columns "
+        "time_s and either units (usable servers) or load (their own work, 0 to 1).",
+    ),
+]
+Deadlines = Annotated[
+    str,
+    typer.Option(
+        "--deadlines",
+        metavar="trace|LO,HI",
+        help="As in the trace, or re-drawn as submission + U[LO, HI] x duration.",
+    ),
+]
+ArrivalScale = Annotated[
+    float, positive("--arrival-scale", "Multiplier of the inter-arrival times.", "X")
+]
+Head = Annotated[int | None, whole("--head", "Only the first jobs of the trace.", 1)]
+SkipBadRows = Annotated[
+    bool, typer.Option("--skip-bad-rows", help="Drop and count bad rows of the trace.")
+]
+
+
+def check_units(cloud_gpus: int, edge_servers: int) -> None:
+    """Refuse a cluster without any unit.
+
+    Raises
+    ------
+    UsageError
+        If both numbers are 0.
+    """
+    if cloud_gpus + edge_servers == 0:
+        raise UsageError("options --cloud-gpus, --edge-servers: at least one must be above 0")
+
+
+def deadline_factors(deadlines: str) -> tuple[float, float] | None:
+    """Return the range of deadline factors that an option names; None = as in the trace."""
+    return None if deadlines == "trace" else range_of(deadlines, "--deadlines")
+
+
+def trace_of(
+    path: str,
+    *,
+    skip_bad_rows: bool,
+    head: int | None,
+    arrival_scale: float,
+    factors: tuple[float, float] | None,
+    seed: int,
+) -> Trace:
+    """Read a trace and change it as the options say."""
+    trace = _read(path, skip_bad_rows)
+    if head is not None:
+        trace = trace.head(head)
+    trace = trace.scale_arrivals(arrival_scale)
+    if factors is not None:
+        trace = trace.with_deadlines(*factors, seed=seed)
+    return trace
+
+
+def cluster_of(trace: Trace, cloud_gpus: int, edge_servers: int, tide: str) -> tuple[Site, ...]:
+    """Return the cluster that `trace` meets."""
+    from edgeflow_opt.workloads import cluster
+
+    return cluster(cloud_gpus, edge_servers, tide=tide, start_s=trace.start, end_s=trace.end)
+
+
+def _read(path: str, skip_bad_rows: bool) -> Trace:
+    from edgeflow_opt.cli.inputs import STDIN, bytes_on_stdin
+    from edgeflow_opt.errors import TraceError
+    from edgeflow_opt.workloads import read_trace, trace_from_bytes
+
+    if path != STDIN:
+        return read_trace(path, skip_bad_rows=skip_bad_rows)
+    return trace_from_bytes(bytes_on_stdin(TraceError), "stdin", skip_bad_rows=skip_bad_rows)
