@@ -6,6 +6,10 @@ Every message names the object, the field, the rule, the value and the way out.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from edgeflow_opt.solvers import SolveResult
 
 
 class EdgeflowError(Exception):
@@ -50,7 +54,29 @@ class SolverUnavailableError(UsageError, ImportError):
 
 
 class SolverFaultError(EdgeflowError):
-    """A solver crashed, or contradicted itself or the checker (exit code 1)."""
+    """A solver crashed, or contradicted itself or the checker (exit code 1).
+
+    Attributes
+    ----------
+    result
+        The best schedule before the fault as a :class:`~edgeflow_opt.solvers.SolveResult`, which has
+        passed the checker, without a bound, since nothing else that the solver said is believed;
+        None where there is none.
+    """
+
+    result: SolveResult | None = None
+
+
+class CallbackError(EdgeflowError):
+    """A callback of the caller raised; its exception is the cause (exit code 1).
+
+    Attributes
+    ----------
+    result
+        What the solve had found until then, as a :class:`~edgeflow_opt.solvers.SolveResult`.
+    """
+
+    result: SolveResult | None = None
 
 
 class PolicyError(EdgeflowError):

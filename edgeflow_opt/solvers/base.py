@@ -69,7 +69,10 @@ class SolveOptions:
     params
         Further parameters of the solver named, by its own names; unknown ones are refused.
     on_progress
-        Called with every improvement, in the thread that solves; must be quick.
+        Called with every improvement, in the thread that solves; must be quick. KeyboardInterrupt
+        raised in it ends the solve as Ctrl-C does; any other exception ends it too, is then the
+        cause of a :class:`~edgeflow_opt.errors.CallbackError`, and what was found until then is the
+        ``result`` of that. It is not called again.
     """
 
     time_limit_s: float | None = DEFAULT_TIME_LIMIT_S

@@ -61,6 +61,7 @@ class SolveControl:
         self._trace: list[Progress] = []
         self._best: dict[str, float | None] = {"value": None, "bound": None}
         self._kept: list[tuple[ObjectiveValue, IntArray]] = []
+        self._callback_faults: list[Exception] = []
 
     @property
     def value(self) -> float | None:
@@ -91,8 +92,8 @@ class SolveControl:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the solve began."""
-        return time.perf_counter() - self._start
+        """Seconds since the solve began, at least 0 whatever the clock does."""
+        return max(0.0, time.perf_counter() - self._start)
 
     @property
     def left_s(self) -> float:
@@ -146,10 +147,21 @@ class SolveControl:
                 return
             point = Progress(self.elapsed_s, self._told(self.value), self._told(self.bound), source)
             self._trace.append(point)
-        if self._on_progress is not None:
-            # Ctrl-C may strike here too, in a thread of a native solver even.
-            with self.interruptible():
+        if self._on_progress is None or self._callback_faults:
+            return
+        # Ctrl-C may strike here too, in a thread of a native solver even.
+        with self.interruptible():
+            try:
                 self._on_progress(point)
+            except Exception as fault:
+                # Raised here it would go through a solver, and take the incumbent with it.
+                self._callback_faults.append(fault)
+                self.cancel()
+
+    @property
+    def callback_fault(self) -> Exception | None:
+        """The exception of `on_progress`, which ended the solve; None = it raised none."""
+        return self._callback_faults[0] if self._callback_faults else None
 
     def _told(self, number: float | None) -> float | None:
         return None if number is None else number * self._unit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import importlib
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt._version import __version__
 from edgeflow_opt.errors import (
+    CallbackError,
     EdgeflowError,
     InvalidScheduleError,
     SolverFaultError,
@@ -78,7 +80,8 @@ def solve(
     -------
     result
         Status, limit, schedule, bound, statistics and trace. On Ctrl-C the incumbent, with limit
-        ``interrupted``.
+        ``interrupted``, unless it comes before the solver has begun; where memory is at an end the
+        incumbent too, with limit ``memory``.
 
     Raises
     ------
@@ -89,7 +92,9 @@ def solve(
     SolverUnavailableError
         If a library that the solver needs is not installed.
     SolverFaultError
-        If the solver failed, or contradicts the checker.
+        If the solver failed, or contradicts the checker; its best checked schedule comes along.
+    CallbackError
+        If ``on_progress`` raised; what was found until then comes along.
     """
     if solver not in SOLVERS.names() and ":" in solver:
         # Families such as pulp:CBC are registered under the part before the colon.
@@ -118,37 +123,70 @@ def solve(
         # The kernels had to be compiled, once after installation: no caller's limit pays for that.
         control.forgive(loading_s)
     arrays = arrays_of(seen)
+    fault: SolverFaultError | None = None
     try:
         draft = chosen.solve(seen, arrays, options, control)
     except KeyboardInterrupt:
         # It came while the solver was at work in Python, which it could not survive.
         control.cancel()
-        plan = control.kept_plan
-        draft = Draft(
-            status=SolveStatus.NO_SOLUTION if plan is None else SolveStatus.FEASIBLE,
-            limit=Limit.INTERRUPTED,
-            plan=plan,
-            bound=control.bound,
-        )
+        draft = _draft_kept(control, Limit.INTERRUPTED, control.bound)
+    except MemoryError:
+        draft = _draft_kept(control, Limit.MEMORY, control.bound)
+    except SolverFaultError as found:
+        fault, draft = found, _draft_kept(control)
     except EdgeflowError:
         raise
-    except Exception as fault:
-        raise SolverFaultError(
-            f"solver '{solver}' failed with {type(fault).__name__}: {fault}"
-        ) from fault
-    schedule = _schedule_of(problem, arrays, draft, unit, solver, control)
-    statistics = {
-        "num_jobs": arrays.num_jobs,
-        "num_slots": arrays.num_slots,
-        "num_modes": arrays.num_modes,
-        **draft.statistics,
-    }
-    return SolveResult(
-        schedule=schedule,
-        statistics=statistics,
-        trace=control.trace,
-        options=options,
-        versions=versions(chosen.capabilities.requires),
+    except Exception as found:
+        fault = SolverFaultError(f"solver '{solver}' failed with {type(found).__name__}: {found}")
+        fault.__cause__, draft = found, _draft_kept(control)
+
+    def result() -> SolveResult:
+        schedule = _schedule_of(problem, arrays, draft, unit, solver, control)
+        statistics = {
+            "num_jobs": arrays.num_jobs,
+            "num_slots": arrays.num_slots,
+            "num_modes": arrays.num_modes,
+            **draft.statistics,
+        }
+        return SolveResult(
+            schedule=schedule,
+            statistics=statistics,
+            trace=control.trace,
+            options=options,
+            versions=versions(chosen.capabilities.requires),
+        )
+
+    if fault is not None:
+        with contextlib.suppress(Exception):
+            fault.result = result() if draft.plan is not None else None
+        raise fault
+    try:
+        found_result = result()
+    except KeyboardInterrupt:
+        # The first one ends the search; what was found is still told.
+        control.cancel()
+        found_result = result()
+    if control.callback_fault is not None:
+        cause = control.callback_fault
+        callback_error = CallbackError(
+            f"on_progress raised {type(cause).__name__}: {cause}; what was found until then is the "
+            "attribute 'result' of this exception"
+        )
+        callback_error.result = found_result
+        raise callback_error from cause
+    return found_result
+
+
+def _draft_kept(
+    control: SolveControl, limit: Limit | None = None, bound: float | None = None
+) -> Draft:
+    """Return the best plan that a solver has left behind, with what is known about it."""
+    plan = control.kept_plan
+    return Draft(
+        status=SolveStatus.NO_SOLUTION if plan is None else SolveStatus.FEASIBLE,
+        limit=limit,
+        plan=plan,
+        bound=bound,
     )
 
 

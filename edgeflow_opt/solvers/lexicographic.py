@@ -448,6 +448,9 @@ class LevelSolve:
             on_bound=on_bound if bounds_level_1 else None,
         )
         listening = False
+        if math.isnan(answer.bound):
+            # A comparison with it would make a bound of whatever it is compared with.
+            answer = dataclasses.replace(answer, bound=math.inf, proven=False)
         if answer.x is not None:
             self.incumbent.offer(model.decode(answer.x), self.engine.name)
         for key, number in answer.statistics.items():

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeflow_opt.errors import SolverFaultError
-from edgeflow_opt.problem import Limit, SolveStatus
+from edgeflow_opt.errors import CallbackError
+from edgeflow_opt.problem import Limit, SolveStatus, check
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import Progress, SolveControl, SolveOptions, lexicographic, solve
 from edgeflow_opt.solvers.engine import EngineAnswer
@@ -110,14 +110,24 @@ def test_a_callback_may_end_the_solve(solver: str) -> None:
 
 @pytest.mark.parametrize("solver", ["cpsat", "highs"])
 def test_an_error_in_a_callback_is_not_swallowed(solver: str) -> None:
-    """Any other exception of a progress callback, in a native thread even, comes through."""
+    """Any other exception of a callback, in a native thread even, ends the solve and comes through.
+
+    It is the cause of an error that brings the schedule found until then.
+    """
 
     def on_progress(progress: Progress) -> None:
         if progress.source == solver:
             raise LookupError("in the callback")
 
-    with pytest.raises(SolverFaultError, match="LookupError: in the callback"):
-        solve(crowded(20, 10), solver, on_progress=on_progress, params=NO_PRICES[solver])
+    problem = crowded(20, 10)
+    with pytest.raises(CallbackError, match="LookupError: in the callback; what was") as caught:
+        solve(problem, solver, on_progress=on_progress, params=NO_PRICES[solver])
+    assert isinstance(caught.value.__cause__, LookupError)
+    result = caught.value.result
+    assert result is not None
+    assert result.limit is Limit.INTERRUPTED
+    assert check(problem, result.schedule).valid
+    assert (result.value or 0.0) > 0.0
 
 
 @pytest.mark.parametrize("solver", ["cpsat", "highs"])
