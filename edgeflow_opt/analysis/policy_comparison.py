@@ -77,7 +77,7 @@ class PolicyRow:
             return None
         if measure.startswith("decision_"):
             part = measure.removeprefix("decision_").removesuffix("_s")
-            found = self.metrics["decision_s"][part]
+            found = (self.metrics.get("decision_s") or {}).get(part)
         else:
             found = self.metrics.get(measure)
         return None if found is None else float(found)

@@ -199,7 +199,7 @@ def _p_values(differences: Sequence[float]) -> tuple[float | None, float | None]
         return 1.0, 1.0
     from scipy import stats
 
-    if all(d == differences[0] for d in differences):
+    if max(differences) - min(differences) <= 1e-12 * max(abs(d) for d in differences):
         p_t = 0.0  # no spread at all: the statistic is infinite
     else:
         p_t = float(stats.ttest_1samp(differences, 0.0).pvalue)

@@ -22,7 +22,9 @@ from edgeflow_opt.cli.compare import compare
 from edgeflow_opt.cli.demo import demo
 from edgeflow_opt.cli.failures import exit_code_of, lenient_streams
 from edgeflow_opt.cli.generate import generate
+from edgeflow_opt.cli.plot import plot
 from edgeflow_opt.cli.policies import policies
+from edgeflow_opt.cli.report import report
 from edgeflow_opt.cli.schema import schema
 from edgeflow_opt.cli.simulate import simulate
 from edgeflow_opt.cli.solve import solve
@@ -130,4 +132,5 @@ def _add(panel: str, *commands: Callable[..., None]) -> None:
 
 _add("One epoch", demo, solve, check, compare)
 _add("Whole traces", simulate, bound, generate)
+_add("Pictures and reports", plot, report)
 _add("About this installation", solvers, policies, versions, schema, warm_up)

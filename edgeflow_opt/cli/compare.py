@@ -55,6 +55,10 @@ def compare(
             help="Also write the rows as .csv, .parquet, .tex or .html (bare table).",
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Also write an HTML report."),
+    ] = None,
     output: Output = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -96,6 +100,7 @@ def compare(
         check_measure(tests, MEASURES)
     check_output(output, *instances)
     check_output(table, *instances)
+    check_output(report, *instances)
     if table is not None and table.suffix not in TABLE_ENDS:
         raise UsageError(
             f"option --table: the name must end in one of {', '.join(TABLE_ENDS)}, "
@@ -116,6 +121,10 @@ def compare(
         write_text(output, json_text(document))
     if table is not None:
         comparison.save(table)
+    if report is not None:
+        from edgeflow_opt.analysis.report import write_report
+
+        write_report(comparison, report)
     if as_json:
         show_json(document)
     else:

@@ -131,8 +131,9 @@ def plot_gap(
     ax.set_xlabel("seconds")
     ax.set_ylabel({"primal": "gap to the best known value (%)", "proven": "proven gap (%)"}[kind])
     runs = max((curve.runs for curve in curves), default=0)
+    what = {"primal": "Gap to the best known value", "proven": "Proven gap"}[kind]
     over = f", mean and range of {runs} runs" if runs > 1 else ""
-    dress(ax, title or f"Gap over time{over}", grid="both")
+    dress(ax, title or f"{what} over time{over}", grid="both")
     legend(ax, loc="center left", bbox_to_anchor=(1.01, 0.5), handlelength=3)
     if not curves:
         empty(ax, "no solver has a trace of this kind")

@@ -98,7 +98,7 @@ def legend(ax: Axes, handles: Sequence[Any] | None = None, **settings: Any) -> N
         chosen["handles"] = handles
     if handles is None and not ax.get_legend_handles_labels()[0]:
         return
-    ax.legend(**chosen)
+    ax.legend(**chosen).get_title().set_color(INK)
 
 
 def time_axis(ax: Axes, start: float, end: float) -> None:
