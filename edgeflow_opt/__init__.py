@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers import SolveResult as SolveResult
     from edgeflow_opt.solvers import solve as solve
     from edgeflow_opt.solvers import warm_up as warm_up
+    from edgeflow_opt.solvers.exchange import export as export
+    from edgeflow_opt.solvers.exchange import import_solution as import_solution
     from edgeflow_opt.workloads import Trace as Trace
     from edgeflow_opt.workloads import cluster as cluster
     from edgeflow_opt.workloads import read_trace as read_trace
@@ -87,6 +89,7 @@ _HOMES = {
         "solve",
         "warm_up",
     ),
+    "edgeflow_opt.solvers.exchange": ("export", "import_solution"),
     "edgeflow_opt.workloads": ("Trace", "cluster", "read_trace"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

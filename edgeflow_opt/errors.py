@@ -162,5 +162,9 @@ class ScheduleError(InputError):
     """A schedule document (``edgeflow-schedule/1``) breaks its format."""
 
 
+class SolutionError(InputError):
+    """A solution file of another solver breaks its format, or names what an instance has not."""
+
+
 class TraceError(InputError):
     """A trace, a rate table or a tide file breaks its format or its rules."""

@@ -44,6 +44,8 @@ class Registry:
     def get(self, name: str) -> Any:
         """Return the object called `name`.
 
+        ``FAMILY:MEMBER`` is the member of an object that has members (a method ``member``).
+
         Raises
         ------
         UsageError
@@ -53,6 +55,11 @@ class Registry:
             module, _, attribute = self._built_in[name].partition(":")
             return getattr(importlib.import_module(module), attribute)
         plug_in = self._plug_ins().get(name)
+        family, colon, member = name.partition(":")
+        if plug_in is None and colon and family in self.names():
+            find = getattr(self.get(family), "member", None)
+            if find is not None:
+                return find(member)
         if plug_in is None:
             close = difflib.get_close_matches(name, self.names(), n=1)
             hint = f"did you mean '{close[0]}'? " if close else ""

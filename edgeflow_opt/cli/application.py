@@ -20,8 +20,10 @@ from edgeflow_opt.cli.bound import bound
 from edgeflow_opt.cli.check import check
 from edgeflow_opt.cli.compare import compare
 from edgeflow_opt.cli.demo import demo
+from edgeflow_opt.cli.export import export
 from edgeflow_opt.cli.failures import exit_code_of, lenient_streams
 from edgeflow_opt.cli.generate import generate
+from edgeflow_opt.cli.import_solution import import_
 from edgeflow_opt.cli.plot import plot
 from edgeflow_opt.cli.policies import policies
 from edgeflow_opt.cli.report import report
@@ -124,13 +126,15 @@ def _add(panel: str, *commands: Callable[..., None]) -> None:
     for command in commands:
         paragraphs = (inspect.getdoc(command) or "").split("\n\n")
         app.command(
-            command.__name__.replace("_", "-"),
+            # A command whose name is a word of Python has a function with an underscore behind it.
+            command.__name__.strip("_").replace("_", "-"),
             rich_help_panel=panel,
             help="\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs),
         )(command)
 
 
 _add("One epoch", demo, solve, check, compare)
+_add("Other tools", export, import_)
 _add("Whole traces", simulate, bound, generate)
 _add("Pictures and reports", plot, report)
 _add("About this installation", solvers, policies, versions, schema, warm_up)

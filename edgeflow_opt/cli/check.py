@@ -87,13 +87,14 @@ def _show_report(report: CheckReport, plan: Schedule) -> None:
         ]
     things: list[Any] = [facts("Check", pairs)]
     if count:
-        things.append(_violations_table(report))
+        things.append(violations_table(report))
     if count > _SHOWN:
         things.append(f"... and {count - _SHOWN} more; --json shows all")
     show(*things)
 
 
-def _violations_table(report: CheckReport) -> Table:
+def violations_table(report: CheckReport) -> Table:
+    """Return the violations of a report as a table, up to so many."""
     from edgeflow_opt.cli.console import number, table
 
     left = ("rule", "job", "site", "in words")

@@ -95,7 +95,10 @@ def compare(
     else:
         names = names_of(solvers, "--solvers")
         for name in names:
-            one_of("solver", name, SOLVERS.names())
+            if ":" in name:
+                SOLVERS.get(name)  # a member of a family; says which there are
+            else:
+                one_of("solver", name, SOLVERS.names())
     if tests is not None:
         check_measure(tests, MEASURES)
     check_output(output, *instances)

@@ -14,6 +14,7 @@ _SHORT = {
     "instance": "edgeflow-epoch/1",
     "schedule": "edgeflow-schedule/1",
     "bound": "edgeflow-bound/1",
+    "model": "edgeflow-model/1",
 }
 
 
@@ -23,7 +24,7 @@ def schema(
         typer.Argument(
             metavar="FORMAT",
             help="edgeflow-epoch/1 (or: epoch), edgeflow-schedule/1 (or: schedule), "
-            "edgeflow-bound/1 (or: bound).",
+            "edgeflow-bound/1 (or: bound), edgeflow-model/1 (or: model; of 'edgeflow export').",
         ),
     ],
 ) -> None:
@@ -35,4 +36,9 @@ def schema(
     known = [*dict.fromkeys(_SHORT.values()), *_SHORT]
     name = one_of("format", format_name, known)
     name = _SHORT.get(name, name)
+    if name == "edgeflow-model/1":
+        from edgeflow_opt.solvers.exchange.export import MODEL_SCHEMA
+
+        show_json(MODEL_SCHEMA)
+        return
     show_json(bound_schema() if name == BOUND_FORMAT else json_schema(name))

@@ -78,6 +78,21 @@ class MalleableModel:
     _leftover: IntArray
     _met_only: bool
 
+    @property
+    def running(self) -> RunningStates:
+        """The running states and their columns."""
+        return self._running
+
+    @property
+    def idle(self) -> IdleStates | None:
+        """The idle states and their columns; None where no job follows a path."""
+        return self._idle
+
+    @property
+    def shares(self) -> dict[Level, IntArray]:
+        """(n,) columns of the shares of work of unmet jobs, by level; -1 = the job has none."""
+        return {"progress": self._progress, "leftover": self._leftover}
+
     def decode(self, x: FloatArray) -> IntArray:
         """Return the plan matrix of a solution."""
         arrays, running = self._arrays, self._running

@@ -53,7 +53,7 @@ class CpSatEngine:
         from ortools.sat.python import cp_model
 
         whole = integer_model(model, rounding, hint)
-        native = _native_model(model, whole)
+        native = native_model(model, whole)
         solver = cp_model.CpSolver()
         _set_parameters(solver.parameters, seconds, options)
         scale = whole.objective_scale
@@ -99,7 +99,7 @@ class CpSatEngine:
         return EngineAnswer(x=x, bound=best_bound / scale, proven=proven, statistics=statistics)
 
 
-def _native_model(model: SparseModel, whole: IntegerModel) -> Any:
+def native_model(model: SparseModel, whole: IntegerModel) -> Any:
     """Return the model as CP-SAT takes it, filled in directly: fast for large models."""
     from ortools.sat.python import cp_model
 

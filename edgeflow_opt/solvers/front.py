@@ -53,6 +53,8 @@ SOLVERS = Registry(
         "cpsat": "edgeflow_opt.solvers.cpsat:SOLVER",
         "highs": "edgeflow_opt.solvers.highs:SOLVER",
         "price": "edgeflow_opt.solvers.price:SOLVER",
+        # A family: its members are pulp:CBC, pulp:HiGHS and so on.
+        "pulp": "edgeflow_opt.solvers.pulp:FAMILY",
     },
 )
 
@@ -96,9 +98,6 @@ def solve(
     CallbackError
         If ``on_progress`` raised; what was found until then comes along.
     """
-    if solver not in SOLVERS.names() and ":" in solver:
-        # Families such as pulp:CBC are registered under the part before the colon.
-        raise UsageError(f"solver {solver!r} is not known; known are {', '.join(SOLVERS.names())}")
     if not isinstance(problem, EpochProblem):
         raise UsageError(
             f"argument problem: must be an EpochProblem, got {type(problem).__name__}; "
@@ -239,7 +238,7 @@ def _refuse_what_is_not_supported(
         if module not in sys.modules and importlib.util.find_spec(module) is None:
             raise SolverUnavailableError(
                 f"solver '{solver.name}' needs the module '{module}', which is not installed; "
-                f"install it, or choose another solver"
+                f"{_way_to(module)}, or choose another solver"
             )
     for feature, owner in features_of(problem).items():
         if feature not in capabilities.features:
@@ -255,6 +254,11 @@ def _refuse_what_is_not_supported(
                 f"parameter {name!r} is not one of solver '{solver.name}'; "
                 f"{_suggestion(name, capabilities.params)}known are: {known}"
             )
+
+
+def _way_to(module: str) -> str:
+    """Return how to get a module: the extra that brings it, where there is one."""
+    return "pip install 'edgeflow-opt[pulp]'" if module == "pulp" else "install it"
 
 
 def _schedule_of(

@@ -15,7 +15,7 @@ import numpy as np
 from edgeflow_opt.errors import SolverFaultError, UsageError
 from edgeflow_opt.solvers.base import FEATURES, Capabilities, take_flag
 from edgeflow_opt.solvers.engine import EngineAnswer
-from edgeflow_opt.solvers.rounding import suffices_alone
+from edgeflow_opt.solvers.scaling import scaled_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.control import SolveControl
     from edgeflow_opt.solvers.rounding import Rounding
 
-#: Rows with real coefficients are scaled to this largest coefficient.
-_ROW_SCALE = 100.0
-
-#: Feasibility tolerance given to HiGHS: relative to such a row 1e-9.
+#: Feasibility tolerance given to HiGHS: relative to a scaled row 1e-9.
 _TOLERANCE = 1e-7
 
 #: Relative amount by which pessimistic rows are tightened: ten times the tolerance on the row.
@@ -113,31 +110,18 @@ def quiet_highs() -> Any:
 def _native_model(model: SparseModel, rounding: Rounding) -> Any:
     import highspy
 
-    row_of = np.repeat(np.arange(model.num_rows), np.diff(model.starts))
-    largest = np.zeros(model.num_rows)
-    np.maximum.at(largest, row_of, np.abs(model.values))
-    whole = np.ones(model.num_rows, dtype=np.bool_)
-    np.logical_and.at(whole, row_of, model.values == np.floor(model.values))
-    whole &= largest <= _ROW_SCALE
-    scale = np.where(whole | (largest == 0.0), 1.0, _ROW_SCALE / np.where(largest > 0, largest, 1))
-    lower, upper = model.row_lower * scale, model.row_upper * scale
-    values = model.values * scale[row_of]
-    if rounding == "pessimistic":
-        # Real rows are of the form a x >= 0 with one negative entry, what is needed.
-        tighten = ~whole[row_of] & ~model.row_soft[row_of] & (values > 0)
-        tighten &= ~suffices_alone(model)
-        values = np.where(tighten, values * (1.0 - _TIGHTENING), values)
+    scaled = scaled_rows(model, rounding, _TIGHTENING)
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = model.num_columns, model.num_rows
     lp.sense_ = highspy.ObjSense.kMaximize
     lp.col_cost_ = model.objective
     lp.col_lower_, lp.col_upper_ = model.col_lower, model.col_upper
-    lp.row_lower_, lp.row_upper_ = lower, upper
+    lp.row_lower_, lp.row_upper_ = scaled.row_lower, scaled.row_upper
     lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     lp.a_matrix_.num_col_, lp.a_matrix_.num_row_ = model.num_columns, model.num_rows
     lp.a_matrix_.start_ = model.starts.astype(np.int32)
     lp.a_matrix_.index_ = model.indices.astype(np.int32)
-    lp.a_matrix_.value_ = values
+    lp.a_matrix_.value_ = scaled.values
     kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
     lp.integrality_ = [kinds[int(flag)] for flag in model.integer]
     return lp

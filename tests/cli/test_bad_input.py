@@ -170,7 +170,7 @@ OPTIONS: list[tuple[list[str], str]] = [
     (["--param", "x=1"], "'x'"),
     (["--solver", "oen"], "did you mean 'one'"),
     (["--solver", ""], "is not known"),
-    (["--solver", "pulp:CBC"], "is not known"),
+    (["--solver", "family:CBC"], "is not known"),
     (["--frobnicate"], "--frobnicate"),
 ]
 

@@ -36,6 +36,9 @@ from tests.solvers.fakes import FakeSolver, plug_in
 from tests.solvers.instances import MODES, small
 
 ALL = ("auto", "greedy", "edgeflow-select", "cpsat", "highs", "price")
+
+#: The names in the registry: those, and the families of solvers.
+NAMES = (*ALL, "pulp")
 EXACT = ("auto", "cpsat", "highs", "price")
 
 
@@ -50,8 +53,8 @@ def test_an_unknown_solver_is_refused_with_a_suggestion() -> None:
     """The message names what was asked for, the nearest name and all names."""
     with pytest.raises(UsageError, match=r"'cpsta' is not known; did you mean 'cpsat'\?.*highs"):
         solve(small(), "cpsta")
-    with pytest.raises(UsageError, match=r"'pulp:XY' is not known; known are auto"):
-        solve(small(), "pulp:XY")
+    with pytest.raises(UsageError, match=r"'family:XY' is not known; known are auto"):
+        solve(small(), "family:XY")
 
 
 def test_an_unknown_option_is_refused_with_a_suggestion() -> None:
@@ -279,7 +282,7 @@ def test_a_plug_in_is_a_solver_like_any_other(monkeypatch: pytest.MonkeyPatch) -
         return _idle(problem, arrays)
 
     plug_in(monkeypatch, fake=FakeSolver(draft, params={"depth": "how deep"}))
-    assert SOLVERS.names() == (*ALL, "fake")
+    assert SOLVERS.names() == (*NAMES, "fake")
     result = solve(small(), "fake", params={"depth": 3}, seed=7)
     assert result.schedule.solver == "fake"
     assert (seen[0].params, seen[0].seed) == ({"depth": 3}, 7)
@@ -299,7 +302,7 @@ def test_a_plug_in_cannot_take_a_built_in_name(
 ) -> None:
     """The built-in solver stays, and the plug-in is ignored with a warning."""
     plug_in(monkeypatch, greedy=FakeSolver(_idle))
-    assert SOLVERS.names() == ALL
+    assert SOLVERS.names() == NAMES
     assert solve(small(), "greedy").value == 2.0
     assert "is ignored: the name is taken" in caplog.text
 
