@@ -97,7 +97,7 @@ class Names:
         """Return the name of every column of `model`."""
         named = _numbered(model.model, "columns")
         if isinstance(model, MoldableModel):
-            pairs = zip(model.mode.tolist(), model.start.tolist(), strict=True)
+            pairs = zip(model.options.mode.tolist(), model.options.start.tolist(), strict=True)
             return [f"y({self._mode(mode)},{slot})" for mode, slot in pairs]
         if isinstance(model, PlanMaster):
             numbers = zip(model.job.tolist(), model.number.tolist(), strict=True)

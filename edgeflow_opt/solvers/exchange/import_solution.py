@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeflow_opt.errors import Fault, SolutionError
-from edgeflow_opt.formulations.moldable import build_moldable
+from edgeflow_opt.formulations.moldable import options_of
 from edgeflow_opt.formulations.names import Names, holds_anything
 from edgeflow_opt.formulations.plan_master import build_plan_master
 from edgeflow_opt.formulations.plans import allocations_of, empty_plan, trim
@@ -165,9 +165,9 @@ class _Spans:
     def _stops(self) -> dict[tuple[int, int], int]:
         if self._options is None:
             none = np.zeros(self._arrays.num_jobs, dtype=np.bool_)
-            model = build_moldable(dataclasses.replace(self._arrays, malleable=none))
-            keys = zip(model.mode.tolist(), model.start.tolist(), strict=True)
-            self._options = dict(zip(keys, model.stop.tolist(), strict=True))
+            options = options_of(dataclasses.replace(self._arrays, malleable=none))
+            keys = zip(options.mode.tolist(), options.start.tolist(), strict=True)
+            self._options = dict(zip(keys, options.stop.tolist(), strict=True))
         return self._options
 
     def _numbered_plans(self) -> dict[tuple[int, int], IntArray]:
