@@ -14,13 +14,17 @@ from edgeflow_opt.cli.traces import (
     CloudGpus,
     Deadlines,
     EdgeServers,
+    Failures,
     Head,
     SkipBadRows,
     Tide,
     TraceFile,
+    Withdrawals,
     check_units,
     cluster_of,
     deadline_factors,
+    means_of,
+    outages_of,
     trace_of,
 )
 from edgeflow_opt.errors import UsageError
@@ -39,6 +43,8 @@ def bound(
     deadlines: Deadlines = "trace",
     arrival_scale: ArrivalScale = 1.0,
     head: Head = None,
+    failures_of_nodes: Failures = None,
+    withdrawals: Withdrawals = None,
     losses: Annotated[
         str,
         typer.Option(
@@ -74,9 +80,12 @@ def bound(
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem.data import Limit
     from edgeflow_opt.problem.files import write_text
+    from edgeflow_opt.workloads import with_outages
 
     check_units(cloud_gpus, edge_servers)
     factors = deadline_factors(deadlines)
+    node_means = means_of(failures_of_nodes, "--failures")
+    server_means = means_of(withdrawals, "--withdrawals")
     restart_s, migration_s = _losses_of(losses)
     check_output(output, trace, tide)
     jobs = trace_of(
@@ -84,6 +93,7 @@ def bound(
         factors=factors, seed=seed,
     )  # fmt: skip
     sites = cluster_of(jobs, cloud_gpus, edge_servers, tide)
+    outages = outages_of(jobs, sites, node_means, server_means, seed)
     settings = {
         "cloud_gpus": cloud_gpus,
         "edge_servers": edge_servers,
@@ -92,6 +102,8 @@ def bound(
         "deadlines": deadlines,
         "arrival_scale": arrival_scale,
         "head": head,
+        "failures": failures_of_nodes,
+        "withdrawals": withdrawals,
         "time_limit_s": time_limit,
         "max_intervals": intervals,
         "seed": seed,
@@ -102,7 +114,7 @@ def bound(
     compile_once(quiet)
     with stdout_kept_pure():
         result = clairvoyant_bound(
-            jobs.jobs(restart_s=restart_s, migration_s=migration_s), sites,
+            jobs.jobs(restart_s=restart_s, migration_s=migration_s), with_outages(sites, outages),
             time_limit_s=time_limit, schedule=schedule, max_intervals=intervals, seed=seed,
             workers=workers,
         )  # fmt: skip

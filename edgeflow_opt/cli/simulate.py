@@ -24,13 +24,17 @@ from edgeflow_opt.cli.traces import (
     CloudGpus,
     Deadlines,
     EdgeServers,
+    Failures,
     Head,
     SkipBadRows,
     Tide,
     TraceFile,
+    Withdrawals,
     check_units,
     cluster_of,
     deadline_factors,
+    means_of,
+    outages_of,
     trace_of,
 )
 from edgeflow_opt.errors import UsageError
@@ -62,6 +66,8 @@ def simulate(
         typer.Option("--merge", metavar="S", help="Least seconds between two decisions."),
     ] = 0.0,
     head: Head = None,
+    failures_of_nodes: Failures = None,
+    withdrawals: Withdrawals = None,
     seed: Seed = 0,
     solver: Annotated[
         str | None,
@@ -70,6 +76,14 @@ def simulate(
     time_limit: Annotated[
         float | None,
         positive("--time-limit", "Seconds a decision of the exact policies (default 1)."),
+    ] = None,
+    bound: Annotated[
+        float | None,
+        positive(
+            "--bound",
+            "Also bound what any schedule can meet, in so many seconds, and show the "
+            "share of it that each policy meets.",
+        ),
     ] = None,
     policy_option: Annotated[
         list[str] | None,
@@ -88,17 +102,21 @@ def simulate(
 
     Every history passes the independent checker. Ctrl-C keeps the policies that are through.
     """  # fmt: skip
+    from edgeflow_opt.clairvoyant import clairvoyant_bound
     from edgeflow_opt.cli.console import console, json_text, show, show_json, stdout_kept_pure
     from edgeflow_opt.cli.simulations import load_line, loads_of, results_tables, run_policies
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem.files import write_text
     from edgeflow_opt.simulation import simulation_document
+    from edgeflow_opt.workloads import with_outages
 
     names = names_of(policy, "--policy")
     if not 0.0 <= merge < float("inf"):
         raise UsageError(f"option --merge: must be a finite number >= 0, got {merge:g}")
     check_units(cloud_gpus, edge_servers)
     factors = deadline_factors(deadlines)
+    node_means = means_of(failures_of_nodes, "--failures")
+    server_means = means_of(withdrawals, "--withdrawals")
     losses = _overhead_of(overhead)
     check_output(output, trace, tide)
     with stdout_kept_pure():
@@ -110,6 +128,7 @@ def simulate(
         factors=factors, seed=seed,
     )  # fmt: skip
     sites = cluster_of(jobs, cloud_gpus, edge_servers, tide)
+    outages = outages_of(jobs, sites, node_means, server_means, seed)
     settings = {
         "cloud_gpus": cloud_gpus,
         "edge_servers": edge_servers,
@@ -119,6 +138,8 @@ def simulate(
         "arrival_scale": arrival_scale,
         "merge_s": merge,
         "head": head,
+        "failures": failures_of_nodes,
+        "withdrawals": withdrawals,
         "seed": seed,
         "policy_options": options,
         "skipped_rows": jobs.skipped,
@@ -127,16 +148,25 @@ def simulate(
     # Loading the kernels is no part of the first decision.
     compile_once(quiet)
     results, faults = run_policies(
-        jobs, sites, options, overhead=losses, merge_s=merge, quiet=quiet
+        jobs, sites, options, overhead=losses, merge_s=merge, outages=outages, quiet=quiet
     )
     document = simulation_document(jobs.name, settings, results)
+    most = None
+    if bound is not None and not any(f.exit_code == failures.EXIT_INTERRUPTED for f in faults):
+        with stdout_kept_pure():
+            most = clairvoyant_bound(
+                jobs.jobs(), with_outages(sites, outages), time_limit_s=bound, schedule=False
+            )
+        document["bound"] = most.to_dict()
+        for row, result in zip(document["results"], results, strict=True):
+            row["share_of_bound"] = most.share(result.metrics.met_weight)
     document["failures"] = [fault.document() for fault in faults]
     if output is not None:
         write_text(output, json_text(document))
     if as_json:
         show_json(document)
     else:
-        show(load_line(jobs, settings), *results_tables(results, console().width))
+        show(load_line(jobs, settings), *results_tables(results, console().width, most))
     for fault in faults:
         failures.say(f"Error: {fault.policy}: {fault.message}")
     raise typer.Exit(max((fault.exit_code for fault in faults), default=failures.EXIT_SOLVED))

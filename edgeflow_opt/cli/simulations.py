@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from edgeflow_opt.clairvoyant import ClairvoyantBound
     from edgeflow_opt.problem import Job, Site
     from edgeflow_opt.simulation import EventRecord, Metrics, Overhead, SimulationResult
-    from edgeflow_opt.workloads import Trace
+    from edgeflow_opt.workloads import Outage, Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,7 @@ def run_policies(
     *,
     overhead: Overhead,
     merge_s: float = 0.0,
+    outages: Sequence[Outage] = (),
     quiet: bool = False,
 ) -> tuple[list[SimulationResult], list[PolicyFailure]]:
     """Simulate under each policy in turn; one that fails does not keep the others from running.
@@ -62,7 +64,7 @@ def run_policies(
     trace
         Its jobs are simulated; policies that say so (``beyond_knee``) see the slower GPU counts
         beyond the knee among the modes too.
-    sites, overhead, merge_s
+    sites, overhead, merge_s, outages
         As in :func:`edgeflow_opt.simulation.simulate`.
     policies
         Options by name of policy.
@@ -101,6 +103,7 @@ def run_policies(
                         make_policy(name, **options),
                         overhead=overhead,
                         merge_s=merge_s,
+                        outages=outages,
                         name=name,
                         on_event=_stopping(on_event, interrupted),
                     )
@@ -186,8 +189,20 @@ def loads_of(trace: Trace, cloud_gpus: int) -> dict[str, float | None]:
     return {name: value if math.isfinite(value) else None for name, value in loads.items()}
 
 
-def results_tables(results: Sequence[SimulationResult], width: int) -> list[Table]:
-    """Return the results for people: a column for each policy, as many a table as `width` holds."""
+def results_tables(
+    results: Sequence[SimulationResult], width: int, bound: ClairvoyantBound | None = None
+) -> list[Table]:
+    """Return the results for people: a column for each policy, as many a table as `width` holds.
+
+    Parameters
+    ----------
+    results
+        One per policy.
+    width
+        Columns of the terminal.
+    bound
+        The clairvoyant bound, of which each policy's share is shown; None = not known.
+    """
     from edgeflow_opt.cli.console import number, percent, printable, table
 
     def fixed(value: float | None, digits: int) -> str:
@@ -196,6 +211,16 @@ def results_tables(results: Sequence[SimulationResult], width: int) -> list[Tabl
     lines: list[tuple[str, Callable[[Metrics], str]]] = [
         ("deadlines met", lambda m: f"{m.met}/{m.jobs}"),
         ("deadline satisfaction ratio", lambda m: fixed(m.dsr, 3)),
+        *(
+            [
+                (
+                    f"share of the bound, {number(bound.bound)}",
+                    lambda m: percent(bound.share(m.met_weight)),
+                )
+            ]
+            if bound is not None
+            else []
+        ),
         ("late", lambda m: number(m.late)),
         ("refused", lambda m: number(m.refused)),
         ("unfinished", lambda m: number(m.unfinished)),
@@ -203,6 +228,11 @@ def results_tables(results: Sequence[SimulationResult], width: int) -> list[Tabl
         ("edge utilisation", lambda m: percent(m.edge_utilisation)),
         ("reconfigurations a job", lambda m: fixed(m.reconfigurations_per_job, 1)),
         ("migrations a job", lambda m: fixed(m.migrations_per_job, 1)),
+        *(
+            [("interruptions", lambda m: number(m.interruptions))]
+            if any(result.metrics.interruptions for result in results)
+            else []
+        ),
         ("decisions", lambda m: number(m.events)),
         ("ms a decision, mean", lambda m: number(1000 * m.decision_s.mean, 3)),
         ("ms a decision, longest", lambda m: number(1000 * m.decision_s.max, 3)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +12,7 @@ from edgeflow_opt.errors import UsageError
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import Site
-    from edgeflow_opt.workloads import Trace
+    from edgeflow_opt.workloads import Outage, Trace
 
 TraceFile = Annotated[
     str, typer.Argument(metavar="TRACE", help="CSV or CSV.gz of a known format; - = stdin.")
@@ -41,6 +42,22 @@ ArrivalScale = Annotated[
 Head = Annotated[int | None, whole("--head", "Only the first jobs of the trace.", 1)]
 SkipBadRows = Annotated[
     bool, typer.Option("--skip-bad-rows", help="Drop and count bad rows of the trace.")
+]
+Failures = Annotated[
+    str | None,
+    typer.Option(
+        "--failures",
+        metavar="MTBF_S,REPAIR_S",
+        help="Every cloud node fails at random, with this mean time between, and is repaired.",
+    ),
+]
+Withdrawals = Annotated[
+    str | None,
+    typer.Option(
+        "--withdrawals",
+        metavar="MEAN_S,AWAY_S",
+        help="Every edge server is withdrawn at random, with this mean time between, and returns.",
+    ),
 ]
 
 
@@ -85,6 +102,48 @@ def cluster_of(trace: Trace, cloud_gpus: int, edge_servers: int, tide: str) -> t
     from edgeflow_opt.workloads import cluster
 
     return cluster(cloud_gpus, edge_servers, tide=tide, start_s=trace.start, end_s=trace.end)
+
+
+def means_of(text: str | None, option: str) -> tuple[float, float] | None:
+    """Return the two mean times that an option names; None where it is not given.
+
+    Raises
+    ------
+    UsageError
+        If they are not two numbers above 0.
+    """
+    if text is None:
+        return None
+    try:
+        up_s, down_s = (float(part) for part in text.split(","))
+    except ValueError:
+        up_s = down_s = 0.0
+    if not (0.0 < up_s < float("inf") and 0.0 < down_s < float("inf")):
+        raise UsageError(
+            f"option {option}: must be two mean times in seconds above 0, got {text!r}; "
+            "for example 86400,3600"
+        )
+    return up_s, down_s
+
+
+def outages_of(
+    trace: Trace,
+    sites: Sequence[Site],
+    failures: tuple[float, float] | None,
+    withdrawals: tuple[float, float] | None,
+    seed: int,
+) -> tuple[Outage, ...]:
+    """Return the random outages that the options ask for, from first submission to last deadline."""
+    from edgeflow_opt.workloads import draw_outages
+
+    return tuple(
+        outage
+        for kind, means in (("cloud", failures), ("edge", withdrawals))
+        if means is not None
+        for outage in draw_outages(
+            sites, kind, *means, start_s=trace.start, end_s=trace.end, seed=seed
+        )
+    )
 
 
 def _read(path: str, skip_bad_rows: bool) -> Trace:

@@ -102,6 +102,8 @@ class Metrics:
     mean_tardiness
         Mean of ``max(0, completion - deadline)`` over the jobs with a deadline that complete,
         seconds; None if there is none.
+    interruptions
+        Times that an outage hit a running job.
     """
 
     jobs: int
@@ -121,6 +123,7 @@ class Metrics:
     decision_s: DecisionTimes
     makespan: float | None
     mean_tardiness: float | None
+    interruptions: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields of a results row (``edgeflow-simulation/1``), the policy apart."""
@@ -142,6 +145,7 @@ class Metrics:
             "met_weight": self.met_weight,
             "makespan": self.makespan,
             "mean_tardiness": self.mean_tardiness,
+            "interruptions": self.interruptions,
         }
 
 
@@ -153,6 +157,7 @@ def metrics_of(
     *,
     refused: Collection[str] = (),
     decision_s: Sequence[float] = (),
+    interruptions: int = 0,
 ) -> Metrics:
     """Return the metrics of a history.
 
@@ -168,6 +173,8 @@ def metrics_of(
         Ids of the refused jobs.
     decision_s
         Wall seconds of every decision.
+    interruptions
+        Times that an outage hit a running job.
     """
     met = late = turned_away = unfinished = best_effort = best_effort_completed = 0
     met_weight = 0.0
@@ -213,6 +220,7 @@ def metrics_of(
         decision_s=DecisionTimes.of(decision_s),
         makespan=max(completions) - start if completions else None,
         mean_tardiness=sum(tardiness) / len(tardiness) if tardiness else None,
+        interruptions=interruptions,
     )
 
 

@@ -20,18 +20,22 @@ from edgeflow_opt.policies.base import ClusterState, Decision
 from edgeflow_opt.policies.registry import make_policy
 from edgeflow_opt.problem.check import check_history
 from edgeflow_opt.problem.data import Outcome, in_order
+from edgeflow_opt.problem.runs import RunKind
 from edgeflow_opt.simulation.decisions import check_decision
 from edgeflow_opt.simulation.inputs import check_inputs
+from edgeflow_opt.simulation.interruptions import Interruptions
 from edgeflow_opt.simulation.ledger import JobLedger
 from edgeflow_opt.simulation.metrics import metrics_of
 from edgeflow_opt.simulation.overhead import JobLosses, Overhead, cluster_gpus, parse_overhead
 from edgeflow_opt.simulation.result import EventRecord, SimulationResult
+from edgeflow_opt.workloads.outages import with_outages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from edgeflow_opt.policies.base import Policy
+    from edgeflow_opt.policies.base import JobState, Policy
     from edgeflow_opt.problem import Job, Site
+    from edgeflow_opt.workloads.outages import Outage
 
 #: Wake-ups in a row, no job earning credit in between, after which a policy is said to be stuck.
 MAX_FRUITLESS_WAKE_UPS = 10_000
@@ -48,6 +52,7 @@ def simulate(
     overhead: Overhead | str | None = None,
     merge_s: float = 0.0,
     reveal_future: bool = False,
+    outages: Sequence[Outage] = (),
     check: bool = True,
     log: bool = False,
     on_event: Callable[[EventRecord], None] | None = None,
@@ -72,6 +77,11 @@ def simulate(
         though its completion counts at its own time. A fall of capacity never waits. 0 = never.
     reveal_future
         Whether the policy sees the capacity of times to come; else the present one seems to last.
+    outages
+        Nodes that fail and servers that are withdrawn, see :mod:`edgeflow_opt.workloads.outages`.
+        Nothing is lost: a job that held a unit which goes keeps the credit earned until then, and
+        is re-allocated at once with all others; if it goes on in its mode, it pays for a restart on
+        other units all the same. `reveal_future` reveals outages too.
     check
         Whether the independent checker has to pass the history.
     log
@@ -114,6 +124,7 @@ def simulate(
         overhead=overhead or JobLosses(),
         merge_s=merge_s,
         reveal_future=reveal_future,
+        outages=outages,
     )
     events: list[EventRecord] = []
     while run.advance():
@@ -139,7 +150,13 @@ class _Simulation:
         overhead: Overhead,
         merge_s: float,
         reveal_future: bool,
+        outages: Sequence[Outage],
     ) -> None:
+        self.interruptions = Interruptions(sites, outages)
+        self.num_interruptions = 0
+        self.hit: dict[str, float] = {}
+        """Seconds lost by the jobs that outages have hit just now, if they go on in their mode."""
+        sites = with_outages(sites, outages)
         self.jobs = jobs
         self.policy = policy
         self.name = name
@@ -296,12 +313,10 @@ class _Simulation:
         """Ask the policy and carry out what it says."""
         now = self.now
         self._notice_fruitless_wake_ups()
+        self._interrupt()
         state = ClusterState(
             now=now,
-            jobs=tuple(
-                ledger.look(now, self.overhead, self.event_loss, self.cluster_gpus)
-                for ledger in self.active.values()
-            ),
+            jobs=self._seen(),
             sites=tuple(self.visible),
             arrived=frozenset(self.arrived),
             capacity_changed=self.capacity_changed,
@@ -320,6 +335,32 @@ class _Simulation:
         self._carry_out(decision)
         self.last_decision = now
 
+    def _seen(self) -> tuple[JobState, ...]:
+        """Return the unfinished jobs as the policy sees them."""
+        now, overhead, event_loss, gpus = (
+            self.now,
+            self.overhead,
+            self.event_loss,
+            self.cluster_gpus,
+        )
+        seen = tuple(
+            [ledger.look(now, overhead, event_loss, gpus) for ledger in self.active.values()]
+        )
+        if self.hit:
+            for state in seen:
+                state.loss_left_s += self.hit.get(state.job.id, 0.0)
+        return seen
+
+    def _interrupt(self) -> None:
+        """Note which running jobs the outages that begin now hit, and what that costs them."""
+        hit = self.interruptions.begin(self.now, self.active.values())
+        self.num_interruptions += len(hit)
+        self.hit = {
+            ledger.job.id: self.overhead.run_loss(ledger.job, RunKind.RESTARTED, ledger.mode.gpus)
+            for ledger in hit
+            if ledger.mode is not None
+        }
+
     def _carry_out(self, decision: Decision) -> None:
         now = self.now
         self.newly_refused = tuple(sorted(decision.refused))
@@ -335,8 +376,11 @@ class _Simulation:
                     ledger.begin(mode, now, self.overhead)
             if ledger.mode is None:
                 continue
-            if self.event_loss > 0.0:
-                ledger.stall(now, self.event_loss)
+            stall = self.event_loss
+            if self.hit and ledger.mode is before:
+                stall += self.hit.get(name, 0.0)
+            if stall > 0.0:
+                ledger.stall(now, stall)
             elif ledger.mode is before:
                 continue
             heapq.heappush(self.completions, (ledger.completes_at, ledger.index))
@@ -406,6 +450,7 @@ class _Simulation:
                 outcomes,
                 refused=self.refused,
                 decision_s=self.decision_s,
+                interruptions=self.num_interruptions,
             ),
             stalls=stalls,
             events=events,

@@ -1,14 +1,17 @@
 """Readers of public traces, rate tables, generators, edge tides.
 
 What a scheduler is fed with: rates of models (:mod:`.rates`), traces (:mod:`.trace`,
-:mod:`.readers`), generated traces and instances (:mod:`.generate`, :mod:`.demo`), and the capacity
-of edge sites over time (:mod:`.tides`).
+:mod:`.readers`), generated traces and instances (:mod:`.generate`, :mod:`.demo`), the capacity
+of edge sites over time (:mod:`.tides`), and random outages (:mod:`.outages`).
 """
 
 from edgeflow_opt.workloads.demo import demo_problem as demo_problem
 from edgeflow_opt.workloads.demo import demo_trace as demo_trace
 from edgeflow_opt.workloads.generate import generate_problem as generate_problem
 from edgeflow_opt.workloads.generate import generate_trace as generate_trace
+from edgeflow_opt.workloads.outages import Outage as Outage
+from edgeflow_opt.workloads.outages import draw_outages as draw_outages
+from edgeflow_opt.workloads.outages import with_outages as with_outages
 from edgeflow_opt.workloads.rates import DEFAULT_CATALOG as DEFAULT_CATALOG
 from edgeflow_opt.workloads.rates import RateCatalog as RateCatalog
 from edgeflow_opt.workloads.rates import RateProfile as RateProfile

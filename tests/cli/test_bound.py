@@ -86,3 +86,37 @@ def test_the_schema_is_printed() -> None:
     assert schema["title"] == "edgeflow-bound/1"
     properties = schema["$defs"]["WireBound"]["properties"]
     assert {"jobs", "bound", "best_known", "seconds"} <= set(properties)
+
+
+def test_simulate_shows_the_share_of_the_bound(trace: str) -> None:
+    """With --bound every policy's row has its share, and the document the bound itself."""
+    options = ("--cloud-gpus", "2", "--edge-servers", "0", "--bound", "5", "-q")
+    names = ("--policy", "edgeflow,edgeflow-select")
+    document = edgeflow("simulate", trace, *names, *options, "--json").document
+    assert document["bound"]["bound"] == 2.0
+    assert [row["share_of_bound"] for row in document["results"]] == [1.0, 1.0]
+    shown = edgeflow("simulate", trace, *names, *options).out
+    assert "share of the bound, 2" in shown
+
+
+def test_nodes_fail_and_servers_are_withdrawn_in_both_commands(trace: str) -> None:
+    """The same options and seed give the same outages; the policy stays within the bound."""
+    options = (
+        "--cloud-gpus", "2", "--edge-servers", "1", "--failures", "900,600",
+        "--withdrawals", "500,500", "--seed", "2", "--json", "-q",
+    )  # fmt: skip
+    bound = edgeflow("bound", trace, *options).document
+    row = edgeflow("simulate", trace, "-p", "edgeflow-select", *options).document["results"][0]
+    assert bound["settings"]["failures"] == "900,600"
+    assert row["met"] <= bound["bound"]
+    assert row["interruptions"] > 0
+    assert row["met"] + row["late"] + row["refused"] + row["unfinished"] == row["jobs"]
+
+
+@pytest.mark.parametrize("option", ["--failures", "--withdrawals"])
+def test_outages_need_two_mean_times(trace: str, option: str) -> None:
+    """One number, or one that is 0, is a usage error with an example."""
+    for text in ("900", "0,5", "5,x"):
+        ran = edgeflow("bound", trace, "--cloud-gpus", "2", "--edge-servers", "0", option, text)
+        assert ran.code == 2
+        assert f"option {option}: must be two mean times" in ran.err
