@@ -7,6 +7,7 @@ for it, and the incumbent is kept.
 
 from __future__ import annotations
 
+import atexit
 import copy
 import math
 import threading
@@ -29,6 +30,32 @@ _POLL_S = 0.02
 
 #: Seconds that a native solver is given to come back once it was asked to stop.
 _LEAST_GRACE_S = 0.3
+
+
+#: Seconds that the end of the process waits for native solvers that were left to themselves.
+_FAREWELL_S = 10.0
+
+#: Native solvers that were left to themselves: when each is done, and how to ask it to stop.
+_left_behind: list[tuple[threading.Event, Callable[[], None]]] = []
+
+
+def _leave_behind(done: threading.Event, stop: Callable[[], None]) -> None:
+    """Remember a native solver that does not stop, so that the process does not end under it.
+
+    The threads of HiGHS are ended with the process while they work, which C++ answers with an abort
+    (exit code -6).
+    """
+    if not _left_behind:
+        atexit.register(_wait_for_those_left_behind)
+    _left_behind.append((done, stop))
+
+
+def _wait_for_those_left_behind() -> None:
+    until = time.monotonic() + _FAREWELL_S
+    for done, stop in _left_behind:
+        while not done.is_set() and time.monotonic() < until:
+            stop()
+            done.wait(_POLL_S)
 
 
 class SolveControl:
@@ -92,8 +119,8 @@ class SolveControl:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the solve began, at least 0 whatever the clock does."""
-        return max(0.0, time.perf_counter() - self._start)
+        """Seconds since the solve began, time forgiven taken off."""
+        return time.perf_counter() - self._start
 
     @property
     def left_s(self) -> float:
@@ -191,7 +218,8 @@ class SolveControl:
 
         It must end on Ctrl-C, on :meth:`cancel`, and when time is up. Native solvers have been seen
         to overlook all of them, in presolve mostly: one that does not come back within a grace
-        of 0.3 s or 5 % of the limit is left to itself, and what it may still find is lost.
+        of 0.3 s or 5 % of the limit is left to itself, and what it may still find is lost. A
+        process that ends meanwhile waits for it for some seconds, since it would crash otherwise.
 
         Parameters
         ----------
@@ -233,6 +261,7 @@ class SolveControl:
                     stop()
                     asked_at = self.elapsed_s if asked_at is None else asked_at
                     if self.elapsed_s - asked_at > self._grace_s:
+                        _leave_behind(done, stop)
                         return None
             except KeyboardInterrupt:
                 self.cancel()

@@ -277,7 +277,7 @@ def _schedule_of(
             status=draft.status,
             limit=draft.limit,
             bound=bound,
-            seconds=control.elapsed_s,
+            seconds=max(0.0, control.elapsed_s),
         )
     from edgeflow_opt.formulations.plans import allocations_of
 
@@ -292,7 +292,7 @@ def _schedule_of(
         allocations=allocations,
         outcomes=outcomes,
         levels=tuple(unit.restored(report) for report in draft.levels),
-        seconds=control.elapsed_s,
+        seconds=max(0.0, control.elapsed_s),
     )
     report = check(problem, schedule)
     if not report.valid:
@@ -302,7 +302,7 @@ def _schedule_of(
             f"({len(report.violations)} violations): {first.message}; it is not returned"
         )
     control.report(solver, value.level_1 / unit.level_1, draft.bound)
-    return dataclasses.replace(schedule, seconds=control.elapsed_s)
+    return dataclasses.replace(schedule, seconds=max(0.0, control.elapsed_s))
 
 
 @cache

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import _thread
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -188,3 +190,20 @@ def test_an_interruptible_block_ends_and_is_noted() -> None:
     assert control.limit is Limit.INTERRUPTED
     with pytest.raises(ValueError, match="other"), control.interruptible():
         raise ValueError("other")
+
+
+def test_the_process_waits_for_what_was_left_to_itself() -> None:
+    """A native solver that stops late has come to its end before the process does."""
+    script = (
+        "import time\n"
+        "from edgeflow_opt.solvers import SolveControl\n"
+        "def work():\n"
+        "    time.sleep(1.0)\n"
+        "    print('at its end', flush=True)\n"
+        "control = SolveControl(0.05)\n"
+        "print(control.run(work, lambda: None), flush=True)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.splitlines() == ["None", "at its end"]
