@@ -6,10 +6,7 @@ Every message names the object, the field, the rule, the value and the way out.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from edgeflow_opt.solvers import SolveResult
+from typing import Any
 
 
 class EdgeflowError(Exception):
@@ -64,7 +61,8 @@ class SolverFaultError(EdgeflowError):
         None where there is none.
     """
 
-    result: SolveResult | None = None
+    #: Any, since errors know of no solver.
+    result: Any = None
 
 
 class CallbackError(EdgeflowError):
@@ -76,7 +74,8 @@ class CallbackError(EdgeflowError):
         What the solve had found until then, as a :class:`~edgeflow_opt.solvers.SolveResult`.
     """
 
-    result: SolveResult | None = None
+    #: Any, since errors know of no solver.
+    result: Any = None
 
 
 class PolicyError(EdgeflowError):
