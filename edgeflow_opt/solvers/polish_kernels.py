@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from edgeflow_opt.solvers.compiled import entry, kernel
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
@@ -28,6 +29,11 @@ _DEARER = 1.5
 
 #: Most jobs that are planned anew together.
 MOST_TOGETHER = 5
+
+# Arguments of kernels, typed: a literal would have them compiled once for each value.
+_HOLD, _RELEASE = np.int64(-1), np.int64(1)
+_NOWHERE = np.int64(-1)
+_TWO, _LIMITS, _PRICE_STEPS = np.int64(2), np.int64(8), np.int64(2000)
 
 
 class PolishData(NamedTuple):
@@ -98,7 +104,7 @@ class Space(NamedTuple):
     tolerance: FloatArray
 
 
-@njit(nogil=True)
+@kernel
 def _loss(data: Any, j: int, s: int, m: int, site: int) -> float:
     """Return the loss of a run of mode `m` that begins in slot `s` after one on `site` (or -1)."""
     if s == 0 and m == data.running_mode[j]:
@@ -108,14 +114,14 @@ def _loss(data: Any, j: int, s: int, m: int, site: int) -> float:
     return data.restart_s[j] if site == data.mode_site[m] else data.migration_s[j]
 
 
-@njit(nogil=True)
+@kernel
 def _due(data: Any, j: int, meet: bool) -> float:
     """Return by when work counts as progress; for best effort it never does."""
     deadline = data.deadline[j]
     return -np.inf if deadline == np.inf and not meet else deadline
 
 
-@njit(nogil=True)
+@kernel
 def row_value(data: Any, j: int, row: Any, total: Any, sign: float) -> bool:
     """Add what `row` is worth, times `sign`, to the five levels in `total`; tell if it meets.
 
@@ -160,7 +166,7 @@ def row_value(data: Any, j: int, row: Any, total: Any, sign: float) -> bool:
     return met
 
 
-@njit(nogil=True)
+@kernel
 def _price_of(data: Any, space: Any, row: Any) -> float:
     """Return what `row` costs at the present prices."""
     total = 0.0
@@ -172,7 +178,7 @@ def _price_of(data: Any, space: Any, row: Any) -> float:
     return total
 
 
-@njit(nogil=True)
+@kernel
 def _hold(data: Any, free: Any, row: Any, sign: int) -> None:
     """Give the units of `row` back (1), or take them (-1)."""
     for s in range(len(row)):
@@ -180,7 +186,14 @@ def _hold(data: Any, free: Any, row: Any, sign: int) -> None:
             free[data.mode_site[row[s]], s] += sign * data.mode_units[row[s]]
 
 
-@njit(nogil=True)
+@kernel
+def _copy(source: Any, target: Any) -> None:
+    """Copy a plan row."""
+    for s in range(len(source)):
+        target[s] = source[s]
+
+
+@kernel
 def _look_ahead(
     data: Any, j: int, space: Any, begin: int, stop: int, meet: bool, limit: int
 ) -> None:
@@ -205,7 +218,7 @@ def _look_ahead(
         unit[s] = min(unit[s + 1], least)
 
 
-@njit(nogil=True)
+@kernel
 def _prune(space: Any, s: int, i: int, need: float, meet: bool, best: Any) -> None:
     """Drop the labels of a state that another one, or a bound, shows to be of no use."""
     work, value, progress = space.work[s, i], space.value[s, i], space.progress[s, i]
@@ -241,7 +254,7 @@ def _prune(space: Any, s: int, i: int, need: float, meet: bool, best: Any) -> No
             least = value[b]
 
 
-@njit(nogil=True)
+@kernel
 def _push(
     space: Any, at: int, i: int, w: float, v: float, p: float, came: int, need: float, meet: bool
 ) -> None:
@@ -273,7 +286,7 @@ def _push(
     space.came[at, i, b] = came
 
 
-@njit(nogil=True)
+@kernel
 def _malleable(
     data: Any, j: int, space: Any, meet: bool, upper: float, limit: int, row: Any
 ) -> bool:
@@ -318,7 +331,7 @@ def _malleable(
         for i in range(states):
             _prune(space, s, i, need, meet, best)
             # To stop costs nothing and takes no time; to be idle takes a slot.
-            origin = i - width if i < width + num_sites else -1
+            origin = i - width if i < width + num_sites else _NOWHERE
             at, idle = (s, width + data.mode_site[lo + i]) if i < width else (s + 1, i)
             some = False
             for b in range(bins):
@@ -411,7 +424,7 @@ def _malleable(
             row[label // (states * bins) : at] = lo + i
 
 
-@njit(nogil=True)
+@kernel
 def _moldable(data: Any, j: int, space: Any, meet: bool, upper: float, row: Any) -> bool:
     """Do the same for a job that has one run in one mode."""
     num_slots = len(row)
@@ -459,7 +472,7 @@ def _moldable(data: Any, j: int, space: Any, meet: bool, upper: float, row: Any)
     return found
 
 
-@njit(nogil=True)
+@kernel
 def _replan(
     data: Any, j: int, space: Any, was_met: bool, upper: float, limit: int, spare: bool, row: Any
 ) -> None:
@@ -481,7 +494,7 @@ def _replan(
         else:
             found = _moldable(data, j, space, meet, upper, other)
         if found:
-            row[:] = other
+            _copy(other, row)
         if attempt == 1 or (was_met and (found or not spare)):
             return
         if not was_met:
@@ -493,7 +506,7 @@ def _replan(
             meet = False
 
 
-@njit(nogil=True)
+@kernel
 def _compare(change: Any, tolerance: Any) -> int:
     """Return 1 where a change of the levels is a gain, 0 where it is none, -1 where it is a loss.
 
@@ -508,21 +521,21 @@ def _compare(change: Any, tolerance: Any) -> int:
     return 0
 
 
-@njit(nogil=True)
+@kernel
 def _draw(space: Any, count: int) -> int:
     """Return a random number in ``0 : count``."""
     space.random[0] = (space.random[0] * 25214903917 + 11) & 0xFFFFFFFFFFFF
     return (space.random[0] >> 16) % count
 
 
-@njit(nogil=True)
+@kernel
 def _choose(data: Any, plan: Any, space: Any, wanted: Any, chosen: Any) -> int:
     """Choose jobs that compete, in random order, and prices at random; return how many jobs.
 
     One job, half of the time one of `wanted`, and some that run in a slot of its window.
     """
     num_jobs, num_slots = plan.shape
-    if len(wanted) > 0 and _draw(space, 2) == 0:
+    if len(wanted) > 0 and _draw(space, _TWO) == 0:
         j = wanted[_draw(space, len(wanted))]
     else:
         j = _draw(space, num_jobs)
@@ -551,14 +564,14 @@ def _choose(data: Any, plan: Any, space: Any, wanted: Any, chosen: Any) -> int:
         b = _draw(space, a + 1)
         chosen[a], chosen[b] = chosen[b], chosen[a]
     # Prices turn plans that meet away from slots where others could use the units.
-    if _draw(space, 2) == 0:
+    if _draw(space, _TWO) == 0:
         for k in range(space.extra.shape[0]):
             for t in range(begin, stop):
-                space.extra[k, t] = 0.001 * _draw(space, 2000)
+                space.extra[k, t] = 0.001 * _draw(space, _PRICE_STEPS)
     return count
 
 
-@njit(cache=True, nogil=True)
+@entry
 def improve(data: Any, plan: Any, space: Any, jobs: Any, moves: int) -> int:
     """Take a few jobs out of the plan, plan them anew one after the other, keep what is no loss.
 
@@ -594,8 +607,8 @@ def improve(data: Any, plan: Any, space: Any, jobs: Any, moves: int) -> int:
         for a in range(count):
             j = chosen[a]
             was_met[a] = row_value(data, j, plan[j], change, -1.0)
-            _hold(data, space.free, plan[j], 1)
-            space.rows[a] = plan[j]
+            _hold(data, space.free, plan[j], _RELEASE)
+            _copy(plan[j], space.rows[a])
             plan[j] = -1
         met_before = change[0]
         at_stake = 0.0
@@ -615,12 +628,12 @@ def improve(data: Any, plan: Any, space: Any, jobs: Any, moves: int) -> int:
             elif was_met[a]:
                 upper = _DEARER * _price_of(data, space, space.rows[a]) + data.tie * num_slots
             elif moves > 0:
-                limit = 1 << _draw(space, 8)
+                limit = 1 << _draw(space, _LIMITS)
             spare = moves > 0 and at_stake - data.weight[j] + met_before > -1e-9
             _replan(data, j, space, was_met[a], upper, limit, spare, row)
             placed += 1
-            plan[j] = row
-            _hold(data, space.free, row, -1)
+            _copy(row, plan[j])
+            _hold(data, space.free, row, _HOLD)
             met = row_value(data, j, row, change, 1.0)
             for t in range(num_slots):
                 changed = changed or row[t] != space.rows[a, t]
@@ -636,7 +649,7 @@ def improve(data: Any, plan: Any, space: Any, jobs: Any, moves: int) -> int:
         elif verdict < 0 or not changed:
             for a in range(count):
                 if a < placed:
-                    _hold(data, space.free, plan[chosen[a]], 1)
-                plan[chosen[a]] = space.rows[a]
-                _hold(data, space.free, space.rows[a], -1)
+                    _hold(data, space.free, plan[chosen[a]], _RELEASE)
+                _copy(space.rows[a], plan[chosen[a]])
+                _hold(data, space.free, space.rows[a], _HOLD)
     return gains

@@ -14,6 +14,9 @@ from edgeflow_opt.solvers.greedy.tables import Records, kernel
 #: A job in the queue; in place 0 `job` is the length.
 ENTRY = np.dtype([("first", np.float64), ("second", np.float64), ("job", np.int64)], align=True)
 
+#: Place of the first job.
+FRONT = np.int64(1)
+
 
 def new_queue(num_jobs: int) -> Records:
     """Return an empty queue with room for `num_jobs` entries."""
@@ -64,7 +67,7 @@ def pop(queue: Records) -> int:
     first, second, last = queue[size].first, queue[size].second, queue[size].job
     size -= 1
     queue[0].job = size
-    at = 1
+    at = FRONT
     while 2 * at <= size:
         down = 2 * at
         if down < size:

@@ -13,6 +13,8 @@ from edgeflow_opt.solvers.greedy.job_queue import length, pop, push
 from edgeflow_opt.solvers.greedy.share import begin, plan_met, unbroken
 from edgeflow_opt.solvers.greedy.steps import edge_mode, edge_run, size_of, stays_on_edge
 from edgeflow_opt.solvers.greedy.tables import (
+    GIVE_BACK,
+    TAKE_AGAIN,
     Modes,
     Plans,
     Record,
@@ -121,10 +123,10 @@ def _make_room(
     Returns the job that is out: -1 = none, `j`, or `largest`.
     """
     if largest >= 0:
-        hold(timeline, modes, plans, largest, 1)
+        hold(timeline, modes, plans, largest, GIVE_BACK)
         begin(sketch, jobs, j)
         fits = plan_met(sketch, timeline, jobs, modes, j, jobs[j].first_piece, rules)
-        hold(timeline, modes, plans, largest, -1)
+        hold(timeline, modes, plans, largest, TAKE_AGAIN)
         if not fits:
             largest = -1
     if largest < 0:
@@ -190,7 +192,7 @@ def select(
         to_edge(sketch, timeline, plans, jobs, modes, pop(queue))
     queue[0].job = 0
     for i in range(num_out):
-        push(queue, size_of(jobs, modes, timeline, out[i]), i, out[i])
+        push(queue, size_of(jobs, modes, timeline, out[i]), float(i), out[i])
     while length(queue) > 0:
         j = pop(queue)
         if not to_cloud(sketch, timeline, plans, jobs, modes, rules, j):

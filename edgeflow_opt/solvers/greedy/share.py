@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 
 from edgeflow_opt.solvers.greedy.tables import (
+    FIRST_PIECE,
+    NO_LEVEL,
     Modes,
     Plans,
     Record,
@@ -259,7 +261,7 @@ def share(
         for attempt in range(2 * RETRIES + 1):
             if attempt == RETRIES or (low == q and attempt == 1):
                 # What comes before p may cost a restart: do without.
-                work, low = left, -1
+                work, low = left, NO_LEVEL
             split = timeline.times[first]
             if low < q and attempt < 2 * RETRIES:
                 split = latest_start(sketch, timeline, first, last, q, work, deadline)
@@ -302,7 +304,9 @@ def most(
     if levels == 0:
         return False
     begin_s = timeline.times[first]
-    return run_levels(sketch, timeline, jobs, modes, j, site, first, begin_s, -1, levels - 1, limit)
+    return run_levels(
+        sketch, timeline, jobs, modes, j, site, first, begin_s, NO_LEVEL, levels - 1, limit
+    )
 
 
 @kernel
@@ -347,7 +351,7 @@ def rigid(
     if running >= 0:
         if modes.table[running].site != site:
             return False
-        return unbroken(sketch, timeline, jobs, modes, j, running, 0, limit)
+        return unbroken(sketch, timeline, jobs, modes, j, running, FIRST_PIECE, limit)
     for at in range(modes.level_start[j, site], modes.level_start[j, site + 1]):
         mode = modes.level_mode[at]
         s = first
@@ -455,7 +459,7 @@ def _rigid_late(sketch: Sketch, timeline: Timeline, jobs: Records, modes: Modes,
     begin(sketch, jobs, j)
     running = jobs[j].run_mode
     if running >= 0:
-        unbroken(sketch, timeline, jobs, modes, j, running, 0, math.inf)
+        unbroken(sketch, timeline, jobs, modes, j, running, FIRST_PIECE, math.inf)
         return
     for turn in range(timeline.free.shape[0] + 1):
         site = cloud_site(timeline, sketch, turn)

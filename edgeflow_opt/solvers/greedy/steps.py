@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from edgeflow_opt.problem.arrays import IntArray
-from edgeflow_opt.solvers.greedy.job_queue import drain, length, pop, precedes, push
+from edgeflow_opt.solvers.greedy.job_queue import FRONT, drain, length, pop, precedes, push
 from edgeflow_opt.solvers.greedy.share import (
     begin,
     extend,
@@ -22,6 +22,9 @@ from edgeflow_opt.solvers.greedy.share import (
     unbroken,
 )
 from edgeflow_opt.solvers.greedy.tables import (
+    GIVE_BACK,
+    SECOND_PIECE,
+    TAKE_AGAIN,
     Modes,
     Plans,
     Record,
@@ -341,17 +344,27 @@ def more_now(
     if mode < 0:
         return -1, 0.0
     site, deadline = modes.table[mode].site, jobs[j].deadline
-    hold(timeline, modes, plans, j, 1)
+    hold(timeline, modes, plans, j, GIVE_BACK)
     begin(sketch, jobs, j)
     start, end = timeline.times[0], timeline.times[1]
     if not extend(sketch, timeline, jobs, modes, j, mode, start, end, math.inf):
         done = rules.slack_s > 0.0 and share(
-            sketch, timeline, jobs, modes, j, site, 1, deadline - rules.slack_s, rules.two_level
+            sketch,
+            timeline,
+            jobs,
+            modes,
+            j,
+            site,
+            SECOND_PIECE,
+            deadline - rules.slack_s,
+            rules.two_level,
         )
-        done = done or share(sketch, timeline, jobs, modes, j, site, 1, deadline, rules.two_level)
+        done = done or share(
+            sketch, timeline, jobs, modes, j, site, SECOND_PIECE, deadline, rules.two_level
+        )
         if not done and not plans.table[j].met:
-            most(sketch, timeline, jobs, modes, j, site, 1, math.inf)
-    hold(timeline, modes, plans, j, -1)
+            most(sketch, timeline, jobs, modes, j, site, SECOND_PIECE, math.inf)
+    hold(timeline, modes, plans, j, TAKE_AGAIN)
     if plans.table[j].met and sketch.plan.completion > deadline:
         return -1, 0.0
     extra = modes.table[mode].units - (modes.table[held].units if held >= 0 else 0)
@@ -388,15 +401,15 @@ def scale(
             continue
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
         if group >= 0:
-            push(queue, group, -score, j)
+            push(queue, float(group), -score, j)
     while length(queue) > 0 and free_now(timeline, True) > 0:
         j = pop(queue)
         held = now_mode(timeline, plans, j)
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
         if group < 0:
             continue
-        if length(queue) > 0 and precedes(queue, 1, group, -score, j):
-            push(queue, group, -score, j)
+        if length(queue) > 0 and precedes(queue, FRONT, float(group), -score, j):
+            push(queue, float(group), -score, j)
             continue
         drop(timeline, modes, plans, j)
         commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
@@ -405,7 +418,7 @@ def scale(
             continue
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
         if group >= 0:
-            push(queue, group, -score, j)
+            push(queue, float(group), -score, j)
 
 
 @kernel
@@ -499,7 +512,7 @@ def fill(
     for i in range(len(order)):
         j = order[i]
         if plans.table[j].completion == math.inf:
-            push(queue, size_of(jobs, modes, timeline, j), i, j)
+            push(queue, size_of(jobs, modes, timeline, j), float(i), j)
     count = drain(queue, unmet)
     for turn in range(2 * count):
         j = unmet[turn % count]
@@ -510,6 +523,6 @@ def fill(
             _best_left_over(sketch, timeline, plans, jobs, modes, j, math.inf)
     for i in range(len(best_effort)):
         j = best_effort[i]
-        push(queue, size_of(jobs, modes, timeline, j), i, j)
+        push(queue, size_of(jobs, modes, timeline, j), float(i), j)
     while length(queue) > 0:
         _best_left_over(sketch, timeline, plans, jobs, modes, pop(queue), math.inf)

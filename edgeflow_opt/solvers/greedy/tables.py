@@ -29,6 +29,11 @@ kernel: Any = njit(**_ONLY_FROM_KERNELS)
 #: Decorator of kernels that are called from Python.
 entry: Any = njit(cache=True, **_COMMON)
 
+# Arguments of kernels: a literal would have them compiled once for each value.
+FIRST_PIECE, SECOND_PIECE = np.int64(0), np.int64(1)
+GIVE_BACK, TAKE_AGAIN = np.int64(1), np.int64(-1)
+NO_LEVEL: Any = np.int64(-1)
+
 #: Share of the work planned on top of what completion needs, against rounding.
 WORK_MARGIN = 1e-9
 

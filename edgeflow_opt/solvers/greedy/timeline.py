@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from edgeflow_opt.solvers.greedy.tables import Modes, Plans, Sketch, Timeline, kernel
+from edgeflow_opt.solvers.greedy.tables import GIVE_BACK, Modes, Plans, Sketch, Timeline, kernel
 
 #: Points in time closer than this, relative to their magnitude (at least 1 s), are one.
 TIME_TOLERANCE = 1e-10
@@ -112,7 +112,7 @@ def hold(timeline: Timeline, modes: Modes, plans: Plans, j: int, sign: int) -> N
 @kernel
 def drop(timeline: Timeline, modes: Modes, plans: Plans, j: int) -> None:
     """Give back the units of job j and forget its plan."""
-    hold(timeline, modes, plans, j, 1)
+    hold(timeline, modes, plans, j, GIVE_BACK)
     plans.table[j].segments = 0
     plans.table[j].completion = math.inf
     plans.table[j].met = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from edgeflow_opt.solvers.compiled import entry
 from edgeflow_opt.solvers.price.knapsack_kernels import knapsack
 from edgeflow_opt.solvers.price.lossy_kernels import lossy_knapsack
 from edgeflow_opt.solvers.price.run_kernels import cheapest_run
@@ -15,9 +15,11 @@ from edgeflow_opt.solvers.price.run_kernels import cheapest_run
 _LOSSY_SHARE = 4
 #: States of a table at most, of 4 bytes each: 200 MB per thread.
 _MOST_STATES = 50_000_000
+#: Not a literal: the knapsacks are compiled once for either rounding.
+_OPTIMISTIC = np.bool_(True)
 
 
-@njit(cache=True, nogil=True)
+@entry
 def price_jobs_exactly(
     data: Any,
     prices: Any,
@@ -95,14 +97,14 @@ def price_jobs_exactly(
                         dearest = max(dearest, prices[data.site[m], s] * data.units[m])
                     upper += dearest
             found = lossy_knapsack(
-                data, j, prices, data.capacity, data.need[j], upper, lossy_bins, True,
+                data, j, prices, data.capacity, data.need[j], upper, lossy_bins, _OPTIMISTIC,
                 lossy_table, gain, best, plan,
             )  # fmt: skip
         else:
             upper = whole_cost[j] if must else min(whole_cost[j], data.weight[j])
             found = knapsack(
                 data, j, prices, data.capacity, data.need[j], multiplier[j], hull_cost[j], upper,
-                bins, True, table, start, mode, gain, option_cost, steps, plan,
+                bins, _OPTIMISTIC, table, start, mode, gain, option_cost, steps, plan,
             )  # fmt: skip
         cost[j] = max(hull_cost[j], found)
         worth = data.weight[j] - cost[j]

@@ -11,13 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from edgeflow_opt.solvers.compiled import entry, kernel
 
 #: Jobs whose deadline cannot be met at any price cost this.
 NEVER = np.inf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def useful_length(data: Any, j: int, s: int) -> float:
     """Return the seconds of slot `s` before the deadline of job `j`."""
     end = data.boundaries[s + 1]
@@ -26,7 +27,7 @@ def useful_length(data: Any, j: int, s: int) -> float:
     return max(0.0, end - data.boundaries[s])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def segments_of(data: Any, j: int, prices: Any, available: Any, slots: Any, floats: Any) -> int:
     """List the hull segments of job `j` in all its slots and return their number.
 
@@ -93,7 +94,7 @@ def segments_of(data: Any, j: int, prices: Any, available: Any, slots: Any, floa
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def select_segments(floats: Any, count: int, work: float, order: Any) -> tuple[int, float]:
     """Put the segments that are filled first into ``order[:taken]``, the next one behind them.
 
@@ -159,7 +160,7 @@ def select_segments(floats: Any, count: int, work: float, order: Any) -> tuple[i
     return taken, min(left, amount[order[taken]])
 
 
-@njit(cache=True, nogil=True)
+@entry
 def price_jobs(
     data: Any,
     prices: Any,
@@ -218,7 +219,7 @@ def price_jobs(
     return total
 
 
-@njit(cache=True, nogil=True)
+@entry
 def certified_costs(
     data: Any, prices: Any, begin: int, stop: int, multiplier: Any, cost: Any, magnitude: Any
 ) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from edgeflow_opt.solvers.compiled import kernel
 from edgeflow_opt.solvers.price.hull_kernels import segments_of, select_segments, useful_length
 from edgeflow_opt.solvers.price.knapsack_kernels import knapsack
 from edgeflow_opt.solvers.price.lossy_kernels import lossy_knapsack
@@ -15,6 +15,8 @@ from edgeflow_opt.solvers.price.run_kernels import cheapest_run
 
 #: Bins of work per job with losses when a plan is looked for.
 LOSSY_BINS = 1280
+#: Not a literal: the knapsacks are compiled once for either rounding.
+_OPTIMISTIC = np.bool_(False)
 
 
 class Workspace(NamedTuple):
@@ -56,7 +58,7 @@ def workspace(data: Any, bins: int) -> Workspace:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def insert(data: Any, j: int, prices: Any, available: Any, space: Any) -> float:
     """Find a cheap plan that meets the deadline of job `j` within `available`.
 
@@ -91,7 +93,7 @@ def insert(data: Any, j: int, prices: Any, available: Any, space: Any) -> float:
                 return cost
             upper = _dearest(data, j, prices)
         found = lossy_knapsack(
-            data, j, prices, available, data.target[j], upper, (space.best.shape[1] - 1) // 2, False,
+            data, j, prices, available, data.target[j], upper, (space.best.shape[1] - 1) // 2, _OPTIMISTIC,
             space.lossy_table, space.gain, space.best, row,
         )  # fmt: skip
         if found < upper and credit_of(data, j, row, begin, stop) >= data.target[j]:
@@ -104,7 +106,7 @@ def insert(data: Any, j: int, prices: Any, available: Any, space: Any) -> float:
     return _insert_without_losses(data, j, prices, available, space)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _insert_without_losses(data: Any, j: int, prices: Any, available: Any, space: Any) -> float:
     """Round the hull's plan up, then look for a cheaper one by the knapsack over its core."""
     begin, stop = data.first[j], data.end[j]
@@ -123,7 +125,7 @@ def _insert_without_losses(data: Any, j: int, prices: Any, available: Any, space
     if whole > hull * (1.0 + 1e-9):
         bins = space.table.shape[1] - 1
         found = knapsack(
-            data, j, prices, available, target, space.floats[0, last], hull, whole, bins, False,
+            data, j, prices, available, target, space.floats[0, last], hull, whole, bins, _OPTIMISTIC,
             space.table, space.start, space.mode, space.gain, space.cost, space.steps, row,
         )  # fmt: skip
         if found < whole and credit_of(data, j, row, begin, stop) >= target:
@@ -140,7 +142,7 @@ def _insert_without_losses(data: Any, j: int, prices: Any, available: Any, space
     return whole
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _enough(data: Any, j: int, available: Any) -> bool:
     """Whether job `j` could do its work in what is left, were there no losses."""
     most = 0.0
@@ -153,7 +155,7 @@ def _enough(data: Any, j: int, available: Any) -> bool:
     return most >= data.target[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _dearest(data: Any, j: int, prices: Any) -> float:
     """Return more than what any plan of job `j` costs."""
     total = 0.0

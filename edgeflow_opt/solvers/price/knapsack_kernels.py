@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from edgeflow_opt.solvers.compiled import kernel
 from edgeflow_opt.solvers.price.hull_kernels import useful_length
 
 #: Cost of a state that cannot be reached; twice this is still a 32-bit integer.
@@ -31,7 +31,7 @@ _DISTINCT = 24
 _TRIED_SCALES = 24
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def core_of(
     data: Any,
     j: int,
@@ -133,7 +133,7 @@ def core_of(
     return free, base_work, base_cost
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bins_for(gain: Any, count: int, work: float, bins: int, optimistic: bool) -> int:
     """Return the number of bins for `work`, in [bins/2, bins], that rounds the gains the least."""
     distinct = np.empty(_DISTINCT)
@@ -167,7 +167,7 @@ def bins_for(gain: Any, count: int, work: float, bins: int, optimistic: bool) ->
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _relax(new: Any, old: Any, low: int, high: int, gain: int, cost: Any) -> None:
     """Let an option improve ``new[low : high + 1]``; the loops are written to become vectors."""
     first = max(low, gain)
@@ -183,7 +183,7 @@ def _relax(new: Any, old: Any, low: int, high: int, gain: int, cost: Any) -> Non
             target[b] = other if other < target[b] else target[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def knapsack(
     data: Any,
     j: int,
@@ -269,7 +269,8 @@ def knapsack(
         low = max(0, used_bins - ahead)
         high = min(used_bins, done + most)
         # A state stands for "at least b bins"; those below `low` are never read again.
-        new[low : used_bins + 1] = old[low : used_bins + 1]
+        for b in range(low, used_bins + 1):
+            new[b] = old[b]
         for i in range(start[0, f], start[0, f + 1]):
             _relax(new, old, low, high, steps[0, i], steps[1, i])
         done = high

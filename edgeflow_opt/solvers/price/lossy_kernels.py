@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from edgeflow_opt.solvers.compiled import kernel
 from edgeflow_opt.solvers.price.hull_kernels import useful_length
 from edgeflow_opt.solvers.price.knapsack_kernels import bins_for
 
@@ -19,9 +19,11 @@ _UNREACHED = np.int32(2**30)
 _COST_UNITS = 2.0**25
 _MOST_COST = 2**27
 _ROOM = 1e-9
+#: Not a literal: kernels are compiled once for all whole numbers.
+_ZERO: Any = np.int64(0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _relax(new: Any, old: Any, low: int, shift: int, cost: Any) -> None:
     """Let ``new[b]`` be at most ``old[b - shift] + cost``, ``old[0]`` standing for all below it."""
     size = len(new)
@@ -40,7 +42,7 @@ def _relax(new: Any, old: Any, low: int, shift: int, cost: Any) -> None:
             target[b] = other if other < target[b] else target[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _bins(work: float, scale: float, optimistic: bool) -> int:
     """Return `work`, which may be negative, in bins."""
     ratio = work * scale
@@ -49,7 +51,7 @@ def _bins(work: float, scale: float, optimistic: bool) -> int:
     return int(np.floor(ratio + abs(ratio) * _ROOM))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lossy_knapsack(
     data: Any,
     j: int,
@@ -96,7 +98,7 @@ def lossy_knapsack(
         row[s] = -1
     if stop <= begin or width == 0 or upper <= 0.0:
         return upper
-    count = 0
+    count = _ZERO
     longest = 0.0
     for s in range(begin, stop):
         length = useful_length(data, j, s)
@@ -110,7 +112,7 @@ def lossy_knapsack(
     scale = used / work
     restart, migration = data.restart_s[j], data.migration_s[j]
     # Debts deeper than the work itself are cut off: optimistic in a bound, left out of plans.
-    debt = 0
+    debt = _ZERO
     fastest = 0.0
     for i in range(width):
         fastest = max(fastest, data.rate[lo + i])
@@ -140,14 +142,16 @@ def lossy_knapsack(
         low = max(0, debt + used - ahead)
         old, new = table[s], table[s + 1]
         for k in range(num_sites):
-            best[k, :size] = old[width + k, :size]
+            for b in range(size):
+                best[k, b] = old[width + k, b]
         for i in range(width):
             here = best[data.site[lo + i], :size]
             held = old[i, :size]
             for b in range(size):
                 here[b] = held[b] if held[b] < here[b] else here[b]
         for k in range(num_sites):
-            new[width + k, :size] = best[k, :size]
+            for b in range(size):
+                new[width + k, b] = best[k, b]
         for i in range(width):
             m = lo + i
             k = data.site[m]
@@ -181,9 +185,9 @@ def lossy_knapsack(
                 # A run shorter than its loss earns nothing, but changes the site.
                 for elsewhere in range(num_sites):
                     if elsewhere != k:
-                        _relax(new[width + k, :size], best[elsewhere, :size], low, 0, cost)
+                        _relax(new[width + k, :size], best[elsewhere, :size], low, _ZERO, cost)
     final = table[stop]
-    state = 0
+    state = _ZERO
     for i in range(width + num_sites):
         if final[i, size - 1] < final[state, size - 1]:
             state = i
@@ -197,18 +201,18 @@ def lossy_knapsack(
     return min(upper, found)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _most_bins(data: Any, j: int, s: int, available: Any, scale: float, optimistic: bool) -> int:
     """Return the most bins that job `j` can earn in slot `s`."""
     length = useful_length(data, j, s)
-    most = 0
+    most = _ZERO
     for m in range(data.mode_start[j], data.mode_start[j + 1]):
         if data.units[m] <= available[data.site[m], s]:
             most = max(most, _bins(data.rate[m] * length, scale, optimistic))
     return most
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _source(data: Any, lo: int, width: int, old: Any, k: int, b: int, size: int, value: int) -> int:
     """Return a state of site `k` whose cost at `b` bins is `value`, -1 where there is none."""
     if b >= size:
@@ -222,7 +226,7 @@ def _source(data: Any, lo: int, width: int, old: Any, k: int, b: int, size: int,
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _trace(
     data: Any,
     j: int,
@@ -249,7 +253,7 @@ def _trace(
         length = useful_length(data, j, s)
         if state >= width:
             k = state - width
-            source = _source(data, lo, width, old, k, b, size, value)
+            source = _source(data, lo, width, old, k, b, size, np.int64(value))
             if source >= 0:
                 state = source
                 continue
@@ -261,7 +265,9 @@ def _trace(
                 cost = np.int32(min(price * cost_scale, float(_MOST_COST)))
                 for elsewhere in range(num_sites):
                     if source < 0 and elsewhere != k:
-                        source = _source(data, lo, width, old, elsewhere, b, size, value - cost)
+                        source = _source(
+                            data, lo, width, old, elsewhere, b, size, np.int64(value - cost)
+                        )
             if source >= 0:
                 state = source
             continue
@@ -283,7 +289,7 @@ def _trace(
         for elsewhere in range(num_sites):
             loss = data.restart_s[j] if elsewhere == k else data.migration_s[j]
             step = max(-debt, _bins(earned - data.rate[m] * loss, scale, optimistic))
-            source = _source(data, lo, width, old, elsewhere, b - step, size, before)
+            source = _source(data, lo, width, old, elsewhere, b - step, size, np.int64(before))
             if source >= 0:
                 state = source
                 b = max(0, b - step)

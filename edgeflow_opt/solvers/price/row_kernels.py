@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+from edgeflow_opt.solvers.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def credit_of(data: Any, j: int, row: Any, begin: int, stop: int) -> float:
     """Return the iterations that `row` earns job `j` by its deadline, by the run-and-loss rule."""
     total = 0.0
@@ -35,7 +35,14 @@ def credit_of(data: Any, j: int, row: Any, begin: int, stop: int) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
+def copy_row(source: Any, target: Any, begin: int, stop: int) -> None:
+    """Copy the modes in slots ``begin : stop``."""
+    for s in range(begin, stop):
+        target[s] = source[s]
+
+
+@kernel
 def row_cost(data: Any, row: Any, prices: Any, begin: int, stop: int) -> float:
     """Return the priced cost of `row`."""
     total = 0.0

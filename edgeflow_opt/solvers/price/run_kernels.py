@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from edgeflow_opt.solvers.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_loss(data: Any, j: int, s: int, m: int) -> float:
     """Return the seconds lost by a run of mode `m` that is the first since now and begins in `s`."""
     if s == 0 and m == data.running[j]:
@@ -20,7 +21,7 @@ def first_loss(data: Any, j: int, s: int, m: int) -> float:
     return data.restart_s[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cheapest_run(
     data: Any, j: int, prices: Any, available: Any, work: float
 ) -> tuple[float, int, int, int]:

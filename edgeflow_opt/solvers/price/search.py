@@ -14,9 +14,8 @@ import numpy as np
 
 from edgeflow_opt.solvers.price.insertion_kernels import workspace
 from edgeflow_opt.solvers.price.search_kernels import (
-    construct,
     fill_left_over,
-    ruin_and_recreate,
+    search,
 )
 
 if TYPE_CHECKING:
@@ -92,10 +91,7 @@ class PriceSearch:
     def construct(self) -> None:
         """Insert all jobs that are not met, the cheapest per weight first."""
         order = self._candidates[np.argsort(self._ratio[self._candidates], kind="stable")]
-        construct(
-            self.data, order, self._prices, self._guide, self.plan,
-            self.available, self._plan_cost, self.met, self._space,
-        )  # fmt: skip
+        self._run(order, 0)
 
     def adopt(self, plan: IntArray, met: BoolArray) -> None:
         """Begin from `plan`, of kept modes: the jobs that it meets stay, all others are idle."""
@@ -126,11 +122,14 @@ class PriceSearch:
     def improve(self, moves: int) -> float:
         """Make `moves` moves and return the rise of :attr:`value`."""
         self.moves += moves
+        return self._run(self._candidates[:0], moves)
+
+    def _run(self, order: IntArray, moves: int) -> float:
         return float(
-            ruin_and_recreate(
+            search(
                 self.data, self._prices, self._guide, self.worth, self._ratio,
-                self._candidates, moves, _NOISE, self._temperature, self._random, self.plan,
-                self.available, self._plan_cost, self.met, self._space,
+                self._candidates, order, moves, _NOISE, self._temperature, self._random,
+                self.plan, self.available, self._plan_cost, self.met, self._space,
             )
         )  # fmt: skip
 

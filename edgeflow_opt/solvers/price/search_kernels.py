@@ -9,17 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from edgeflow_opt.solvers.compiled import entry, kernel
 from edgeflow_opt.solvers.price.insertion_kernels import insert
-from edgeflow_opt.solvers.price.row_kernels import row_cost
+from edgeflow_opt.solvers.price.row_kernels import copy_row, row_cost
 
 #: Most jobs taken out and put in by one move.
 _MOST_REMOVED = 10
 _MOST_ADDED = 3
+#: Signs of units taken and given back, typed so that `take` is compiled once.
+_HOLD, _RELEASE = np.int64(-1), np.int64(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def random_unit(state: Any) -> float:
     """Return a number uniform on [0, 1) and advance `state`, (1,) uint64, not 0 (xorshift64)."""
     x = state[0]
@@ -30,7 +32,7 @@ def random_unit(state: Any) -> float:
     return float(x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def take(data: Any, j: int, row: Any, available: Any, sign: int) -> None:
     """Add `sign` times the units of `row` to `available`."""
     for s in range(data.first[j], data.end[j]):
@@ -39,44 +41,15 @@ def take(data: Any, j: int, row: Any, available: Any, sign: int) -> None:
             available[data.site[m], s] += sign * data.units[m]
 
 
-@njit(cache=True, nogil=True)
-def construct(
-    data: Any,
-    order: Any,
-    prices: Any,
-    guide: Any,
-    plan: Any,
-    available: Any,
-    plan_cost: Any,
-    met: Any,
-    space: Any,
-) -> None:
-    """Insert the jobs of `order` that are not met yet, each by its cheapest plan in what is left.
-
-    Parameters
-    ----------
-    prices, guide
-        (K, T) dual prices, by which plans are valued, and the prices by which they are chosen.
-    """
-    for j in order:
-        if met[j]:
-            continue
-        if insert(data, j, guide, available, space) < np.inf:
-            begin, stop = data.first[j], data.end[j]
-            plan[j, begin:stop] = space.row[begin:stop]
-            take(data, j, space.row, available, -1)
-            plan_cost[j] = row_cost(data, space.row, prices, begin, stop)
-            met[j] = True
-
-
-@njit(cache=True, nogil=True)
-def ruin_and_recreate(
+@entry
+def search(
     data: Any,
     prices: Any,
     guide: Any,
     worth: Any,
     ratio: Any,
     candidates: Any,
+    order: Any,
     moves: int,
     noise: float,
     temperature: float,
@@ -87,19 +60,27 @@ def ruin_and_recreate(
     met: Any,
     space: Any,
 ) -> float:
-    """Take out a few neighbouring jobs, put them and some others back in another order, repeat.
+    """Insert the jobs of `order`, then ruin and recreate: a plan is built and improved in one kernel.
+
+    A move takes out a few neighbouring jobs and puts them and some others back in another order.
 
     A move is kept if the worth of the jobs met rises, or stays while the priced worth of the
     capacity left does not fall by more than a random amount of the order of `temperature`.
 
     Parameters
     ----------
+    prices, guide
+        (K, T) dual prices, by which plans are valued, and the prices by which they are chosen.
     worth
         (n,) what meeting a job counts.
     ratio
         (n,) priced cost over worth; rejected jobs with a small one are tried more often.
     candidates
         Jobs that can be met at all.
+    order
+        Jobs to insert first, where they are not met yet.
+    moves
+        Number of moves.
     noise
         Most relative noise on `guide`, drawn anew for each move.
     random
@@ -108,8 +89,17 @@ def ruin_and_recreate(
     Returns
     -------
     gained
-        Rise of the worth of the jobs met.
+        Rise of the worth of the jobs met by the moves.
     """
+    for j in order:
+        if met[j]:
+            continue
+        if insert(data, j, guide, available, space) < np.inf:
+            begin, stop = data.first[j], data.end[j]
+            copy_row(space.row, plan[j], begin, stop)
+            take(data, j, space.row, available, _HOLD)
+            plan_cost[j] = row_cost(data, space.row, prices, begin, stop)
+            met[j] = True
     num_sites, num_slots = prices.shape
     inside = np.empty(len(candidates), np.int64)
     outside = np.empty(len(candidates), np.int64)
@@ -184,11 +174,11 @@ def ruin_and_recreate(
             met[j] = False
             removed[gone] = j
             removed_at[gone] = at
-            saved[gone, data.first[j] : data.end[j]] = plan[j, data.first[j] : data.end[j]]
+            copy_row(plan[j], saved[gone], data.first[j], data.end[j])
             old_cost[gone] = plan_cost[j]
             old_worth += worth[j]
             old_priced += plan_cost[j]
-            take(data, j, saved[gone], available, 1)
+            take(data, j, saved[gone], available, _RELEASE)
             queue[added + gone] = j
             gone += 1
         total = added + gone
@@ -211,8 +201,8 @@ def ruin_and_recreate(
             begin, stop = data.first[j], data.end[j]
             ahead -= worth[j]
             if insert(data, j, noisy, available, space) < np.inf:
-                plan[j, begin:stop] = space.row[begin:stop]
-                take(data, j, space.row, available, -1)
+                copy_row(space.row, plan[j], begin, stop)
+                take(data, j, space.row, available, _HOLD)
                 plan_cost[j] = row_cost(data, space.row, prices, begin, stop)
                 met[j] = True
                 new_worth += worth[j]
@@ -232,14 +222,14 @@ def ruin_and_recreate(
             for i in range(total):
                 j = queue[i]
                 if met[j]:
-                    take(data, j, plan[j], available, 1)
+                    take(data, j, plan[j], available, _RELEASE)
                     met[j] = False
                     plan[j, data.first[j] : data.end[j]] = -1
             for i in range(gone):
                 j = removed[i]
-                plan[j, data.first[j] : data.end[j]] = saved[i, data.first[j] : data.end[j]]
+                copy_row(saved[i], plan[j], data.first[j], data.end[j])
                 plan_cost[j] = old_cost[i]
-                take(data, j, plan[j], available, -1)
+                take(data, j, plan[j], available, _HOLD)
                 met[j] = True
             continue
         gained += new_worth - old_worth
@@ -268,7 +258,7 @@ def ruin_and_recreate(
     return gained
 
 
-@njit(cache=True, nogil=True)
+@entry
 def fill_left_over(
     data: Any, order: Any, to_deadline: bool, plan: Any, available: Any, met: Any, need: Any
 ) -> None:
@@ -315,7 +305,7 @@ def fill_left_over(
             need[j] -= data.rate[best] * length
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_run(data: Any, j: int, to_deadline: bool, plan: Any, available: Any, need: Any) -> None:
     """Give a moldable job that has no run yet the one run that does most of its work."""
     num_slots = plan.shape[1]
