@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from edgeflow_opt._version import __version__
+from edgeflow_opt.cli.bench import bench
 from edgeflow_opt.cli.bound import bound
 from edgeflow_opt.cli.check import check
 from edgeflow_opt.cli.compare import compare
@@ -136,5 +137,5 @@ def _add(panel: str, *commands: Callable[..., None]) -> None:
 _add("One epoch", demo, solve, check, compare)
 _add("Other tools", export, import_)
 _add("Whole traces", simulate, bound, generate)
-_add("Pictures and reports", plot, report)
+_add("Pictures and experiments", plot, report, bench)
 _add("About this installation", solvers, policies, versions, schema, warm_up)

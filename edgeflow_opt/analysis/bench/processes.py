@@ -1,0 +1,74 @@
+"""Cells in processes of this machine, each with a limit that ends its process."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+from edgeflow_opt.analysis.bench.cells import Cell, run_cell
+from edgeflow_opt.analysis.bench.run import Ended
+from edgeflow_opt.analysis.extras import load
+
+
+def _prepare() -> None:
+    """Make a worker ready: kernels loaded off the clock, Ctrl-C left to the main process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from edgeflow_opt.solvers import warm_up
+
+    warm_up()
+
+
+class ProcessCrew:
+    """A pool of processes; one that dies or is over time is replaced, the others go on.
+
+    Parameters
+    ----------
+    workers
+        Number of processes.
+    limit_s
+        Wall seconds of a cell.
+    """
+
+    def __init__(self, workers: int, limit_s: float) -> None:
+        pebble = load("pebble", "suite", "a suite")
+        self.room = 2 * workers
+        self._limit_s = limit_s
+        # A forked process would share threads and locks of the libraries in a broken state.
+        self._pool = pebble.ProcessPool(
+            max_workers=workers,
+            initializer=_prepare,
+            context=multiprocessing.get_context("spawn"),
+        )
+        self._expired: type[Exception] = pebble.ProcessExpired
+        self._cells: dict[Any, Cell] = {}
+
+    def begin(self, cell: Cell) -> None:
+        """Take a cell; returns at once."""
+        future = self._pool.schedule(run_cell, args=[cell], timeout=self._limit_s)
+        self._cells[future] = cell
+
+    def ended(self) -> Iterator[Ended]:
+        """Yield what has ended since, after waiting for at least one if any is under way."""
+        done, _ = concurrent.futures.wait(
+            self._cells, return_when=concurrent.futures.FIRST_COMPLETED
+        )
+        for future in done:
+            cell = self._cells.pop(future)
+            try:
+                yield Ended(cell=cell, record=future.result())
+            except TimeoutError:
+                message = f"the cell took longer than {self._limit_s:g} s and was ended"
+                yield Ended(cell=cell, reason="time", message=message)
+            except self._expired as problem:
+                yield Ended(cell=cell, reason="died", message=f"its process died ({problem})")
+
+    def close(self, finished: bool) -> None:
+        """Let the processes go; what still runs is ended unless all is `finished`."""
+        if finished:
+            self._pool.close()
+        else:
+            self._pool.stop()
+        self._pool.join()

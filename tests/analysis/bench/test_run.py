@@ -1,0 +1,239 @@
+"""Running suites: every cell once, whatever is killed on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgeflow_opt.analysis.bench import Cell, Suite, read_records, read_suite, run_suite
+from edgeflow_opt.analysis.bench import run as running
+from edgeflow_opt.analysis.bench.cells import failed_record
+from edgeflow_opt.analysis.bench.records import comparisons_of, open_ledger
+from edgeflow_opt.analysis.bench.run import Ended
+from edgeflow_opt.errors import InputError, UsageError
+
+#: A hundred cells of a fiftieth of a second.
+HUNDRED = """
+format = "edgeflow-suite/1"
+cell_limit_s = 20
+seeds = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+[[solve]]
+generate = { num_jobs = [1, 2, 3, 4, 5], num_slots = [2, 3] }
+solvers = ["sleepy"]
+"""
+
+
+def cells(count: int) -> tuple[Cell, ...]:
+    """Return cells that nobody runs."""
+    return tuple(
+        Cell(suite="s", kind="solve", label="i", contender="c", seed=seed, source={}, settings={},
+             options={})
+        for seed in range(count)
+    )  # fmt: skip
+
+
+class ScriptedCrew:
+    """A crew whose attempts end as a script says, one after the other; then it is killed."""
+
+    room = 3
+
+    def __init__(self, script: list[str]) -> None:
+        self.script = script
+        self.waiting: list[Cell] = []
+        self.closed: bool | None = None
+
+    def begin(self, cell: Cell) -> None:
+        """Take a cell."""
+        assert len(self.waiting) < self.room
+        self.waiting.append(cell)
+
+    def ended(self) -> Iterator[Ended]:
+        """End the oldest attempt."""
+        what = self.script.pop(0) if self.script else "fine"
+        if what == "kill":
+            raise KeyboardInterrupt
+        cell = self.waiting.pop(0)
+        if what == "fine":
+            yield Ended(cell=cell, record=failed_record(cell, "error", "done", 1))
+        else:
+            yield Ended(cell=cell, reason=what, message="gone")
+
+    def close(self, finished: bool) -> None:
+        """Note how it ended."""
+        self.closed = finished
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from(["fine", "fine", "died", "time", "kill"]), max_size=40))
+def test_every_cell_once(script: list[str]) -> None:
+    """Whatever dies, is over time or is killed, in the end each cell has exactly one record."""
+    import tempfile
+
+    suite = Suite(name="s", cells=cells(8), cell_limit_s=1.0)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        output = Path(folder) / "r.jsonl"
+        crew = ScriptedCrew(script)
+        patch.setattr(running, "_crew", lambda *_: crew)
+        seen: list[str] = []
+        for _ in range(len(script) + 1):
+            crew.waiting.clear()
+            try:
+                outcome = run_suite(suite, output, on_record=lambda r, *_: seen.append(r.cell))
+            except KeyboardInterrupt:
+                assert crew.closed is False
+                continue
+            break
+        records = read_records(output)
+        assert Counter(r.cell for r in records) == Counter(cell.id for cell in suite.cells)
+        assert seen == [r.cell for r in records]
+        assert outcome.kept + outcome.ran == outcome.total == 8
+        assert all(r.attempts <= running.MAX_ATTEMPTS for r in records)
+        assert all(r.attempts == running.MAX_ATTEMPTS for r in records if r.failure == "died")
+
+
+def test_a_line_cut_off_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a kill left of a line is removed, its cell run, and strangers stay and are counted."""
+    suite = Suite(name="s", cells=cells(3), cell_limit_s=1.0)
+    output = tmp_path / "r.jsonl"
+    lines = [failed_record(cell, "error", "done", 1).line() for cell in cells(5)]
+    output.write_bytes(lines[4] + lines[0] + lines[1][:-9])
+    assert len(read_records(output)) == 2
+    monkeypatch.setattr(running, "_crew", lambda *_: ScriptedCrew([]))
+    outcome = run_suite(suite, output)
+    assert (outcome.kept, outcome.ran, outcome.strangers) == (1, 2, 1)
+    assert len(read_records(output)) == 4
+
+
+def test_other_files_are_left_alone(tmp_path: Path) -> None:
+    """A file of something else is refused, and stays as it was; so is one that is in use."""
+    suite = Suite(name="s", cells=cells(1), cell_limit_s=1.0)
+    other = tmp_path / "notes.txt"
+    other.write_text("dear diary\nno JSON here\n")
+    with pytest.raises(InputError, match="line 1: is no result"):
+        run_suite(suite, other)
+    assert other.read_text().startswith("dear diary")
+    with open_ledger(tmp_path / "r.jsonl"), pytest.raises(UsageError, match="another run"):
+        run_suite(suite, tmp_path / "r.jsonl")
+    with pytest.raises(UsageError, match="cannot be written"):
+        run_suite(suite, tmp_path / "no" / "r.jsonl")
+    with pytest.raises(UsageError, match="workers"):
+        run_suite(suite, tmp_path / "r.jsonl", workers=0)
+
+
+def wait_for_lines(path: Path, count: int, process: subprocess.Popen[bytes]) -> int:
+    """Wait until a file has so many lines; return how many it has."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        found = path.read_bytes().count(b"\n") if path.exists() else 0
+        if found >= count:
+            return found
+        assert process.poll() is None, "the suite ended before it was killed"
+        time.sleep(0.005)
+    raise AssertionError(f"no {count} lines within two minutes")
+
+
+def test_killed_processes(tmp_path: Path, sleepy: None) -> None:
+    """A hundred cells survive kill -9 of a worker and of the main process: 100 results, none twice."""
+    suite, output = tmp_path / "s.toml", tmp_path / "r.jsonl"
+    suite.write_text(HUNDRED)
+    command = [
+        sys.executable, "-m", "edgeflow_opt", "bench", str(suite), "-o", str(output), "--jobs", "2",
+        "--quiet",
+    ]  # fmt: skip
+    process = subprocess.Popen(command)
+    try:
+        wait_for_lines(output, 10, process)
+        children = psutil.Process(process.pid).children()
+        worker = next(c for c in children if "spawn_main" in " ".join(c.cmdline()))
+        worker.kill()
+        wait_for_lines(output, 40, process)
+        family = psutil.Process(process.pid).children(recursive=True)
+    finally:
+        process.kill()
+    process.wait()
+    _, alive = psutil.wait_procs(family, timeout=30)
+    assert alive == []
+    before = read_records(output)
+    assert 40 <= len(before) < 100
+    outcome = run_suite(read_suite(suite), output)
+    assert (outcome.kept, outcome.ran, outcome.failures) == (len(before), 100 - len(before), 0)
+    records = read_records(output)
+    assert len(records) == len({record.cell for record in records}) == 100
+    assert records[: len(before)] == before
+    solvers, policies = comparisons_of(records)
+    assert policies is None
+    assert solvers is not None
+    assert len(solvers.rows) == 100
+
+
+def test_a_cell_over_time_is_ended(tmp_path: Path, sleepy: None) -> None:
+    """A cell over the limit is recorded as such, with the others done, and no process is left."""
+    suite = tmp_path / "s.toml"
+    suite.write_text(
+        'format = "edgeflow-suite/1"\ncell_limit_s = 1\nseeds = [0]\n'
+        "[[solve]]\ngenerate = { num_jobs = 1, num_slots = 2 }\n"
+        'solvers = ["sleepy"]\nparams.sleepy = { seconds = 600 }\n'
+        "[[solve]]\ngenerate = { num_jobs = [2, 3], num_slots = 2 }\n"
+        'solvers = ["sleepy"]\n'
+    )
+    outcome = run_suite(read_suite(suite), tmp_path / "r.jsonl")
+    assert (outcome.ran, outcome.failures) == (3, 1)
+    late = next(r for r in read_records(tmp_path / "r.jsonl") if r.failure)
+    assert late.failure == "time"
+    assert "longer than 1 s" in late.row["message"]
+
+
+def test_on_a_cluster(tmp_path: Path, sleepy: None) -> None:
+    """On a Dask cluster the same suite survives the death of a worker and ends what is over time."""
+    distributed = pytest.importorskip("distributed")
+    text = HUNDRED.replace("cell_limit_s = 20", "cell_limit_s = 3")
+    stuck = (
+        "[[solve]]\ngenerate = { num_jobs = 6, num_slots = 2 }\n"
+        'solvers = ["sleepy"]\nparams.sleepy = { seconds = 600 }\n'
+    )
+    suite, output = tmp_path / "s.toml", tmp_path / "r.jsonl"
+    suite.write_text(text)
+    whole = read_suite(suite)
+    suite.write_text('format = "edgeflow-suite/1"\n' + stuck)
+    more = Suite(
+        name="s", cells=(*read_suite(suite).cells, *whole.cells), cell_limit_s=whole.cell_limit_s
+    )
+    killed: list[int] = []
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as cluster:
+
+        def tell(record: object, finished: int, total: int) -> None:
+            if finished == 20:
+                killed.append(next(iter(cluster.workers.values())).pid)
+                os.kill(killed[0], signal.SIGKILL)
+
+        outcome = run_suite(more, output, dask=cluster.scheduler_address, on_record=tell)
+    assert killed
+    assert (outcome.total, outcome.ran, outcome.failures) == (101, 101, 1)
+    records = [json.loads(line) for line in output.read_text().splitlines()]
+    assert len({record["cell"] for record in records}) == len(records) == 101
+    assert [r["failure"] for r in records if r["failure"]] == ["time"]
+
+
+def test_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no scheduler answers the error says so, and names the address."""
+    pytest.importorskip("distributed")
+    from edgeflow_opt.analysis.bench import cluster
+
+    monkeypatch.setattr(cluster, "_CONNECT_S", 0.3)
+    suite = Suite(name="s", cells=cells(1), cell_limit_s=1.0)
+    with pytest.raises(UsageError, match="no scheduler answers at"):
+        run_suite(suite, tmp_path / "r.jsonl", dask="tcp://127.0.0.1:9")
