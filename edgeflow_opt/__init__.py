@@ -14,6 +14,8 @@ from edgeflow_opt.errors import InstanceError as InstanceError
 from edgeflow_opt.errors import UsageError as UsageError
 
 if TYPE_CHECKING:
+    from edgeflow_opt.analysis.explain import Explanation as Explanation
+    from edgeflow_opt.analysis.explain import explain as explain
     from edgeflow_opt.analysis import Comparison as Comparison
     from edgeflow_opt.analysis import compare as compare
     from edgeflow_opt.problem import Allocation as Allocation
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 
 #: The module that public names come from: those names.
 _HOMES = {
+    "edgeflow_opt.analysis.explain": ("Explanation", "explain"),
     "edgeflow_opt.analysis": ("Comparison", "compare"),
     "edgeflow_opt.problem": (
         "Allocation",

@@ -21,6 +21,7 @@ from edgeflow_opt.cli.bound import bound
 from edgeflow_opt.cli.check import check
 from edgeflow_opt.cli.compare import compare
 from edgeflow_opt.cli.demo import demo
+from edgeflow_opt.cli.explain import explain
 from edgeflow_opt.cli.export import export
 from edgeflow_opt.cli.failures import exit_code_of, lenient_streams
 from edgeflow_opt.cli.generate import generate
@@ -134,7 +135,7 @@ def _add(panel: str, *commands: Callable[..., None]) -> None:
         )(command)
 
 
-_add("One epoch", demo, solve, check, compare)
+_add("One epoch", demo, solve, check, compare, explain)
 _add("Other tools", export, import_)
 _add("Whole traces", simulate, bound, generate)
 _add("Pictures and experiments", plot, report, bench)

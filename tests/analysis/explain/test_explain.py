@@ -1,0 +1,196 @@
+"""Explanations: true reasons, and remedies that really save the job."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+
+import edgeflow_opt as ef
+from edgeflow_opt.analysis.explain import explain
+from edgeflow_opt.errors import UsageError
+from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site, check
+from tests.oracle import optimum
+from tests.solvers.instances import CLOUD, MODES, small
+from tests.strategies import problems
+
+
+@settings(max_examples=20)
+@given(problem=problems(max_jobs=3, max_slots=3, must_meet=False))
+def test_applying_a_remedy_meets_the_job_and_no_less(problem: EpochProblem) -> None:
+    """Brute force on the changed instance meets the job too, with the weight that was met before."""
+    found = explain(problem, time_limit_s=20.0, marginals=False)
+    before = found.schedule.objective
+    assert before is not None
+    for job in found.jobs:
+        for remedy in job.remedies:
+            changed = remedy.apply(problem)
+            assert check(changed, remedy.schedule).valid
+            outcome = {o.job: o.met for o in remedy.schedule.outcomes}
+            assert outcome[job.job]
+            gone = sum(j.weight for j in problem.jobs if j.id in remedy.dropped)
+            kept = before.met_weight - gone + job.weight
+            hard = tuple(
+                dataclasses.replace(j, must_meet=j.must_meet or j.id == job.job)
+                for j in changed.jobs
+            )
+            best = optimum(changed.replace(jobs=hard))
+            assert best is not None
+            assert best.value.met_weight >= kept - 1e-9
+
+
+@settings(max_examples=20)
+@given(problem=problems(max_jobs=2, max_slots=3, must_meet=False))
+def test_what_is_said_of_a_job_alone_is_true(problem: EpochProblem) -> None:
+    """A job is said to be met alone just where brute force meets it alone."""
+    found = explain(problem, time_limit_s=20.0, marginals=False)
+    for job in found.jobs:
+        one = dataclasses.replace(problem.jobs[problem.job_index[job.job]], must_meet=True)
+        assert job.alone.met is (optimum(problem.replace(jobs=(one,))) is not None)
+        if job.alone.late_by_s is not None:
+            assert job.alone.late_by_s > 0
+
+
+def test_the_reasons_of_an_overload_are_named() -> None:
+    """Two jobs fill the cloud: it is named with its holders, and each kind of remedy is found."""
+    found = explain(small(), time_limit_s=20.0)
+    assert found.complete
+    job = found.jobs[0]
+    assert job.job == "j2"
+    assert job.alone.met
+    assert [(span.site, span.free, span.needed) for span in job.contention] == [("cloud", 0, 2)]
+    assert {hold.job for hold in job.contention[0].holders} == {"j0", "j1"}
+    assert [remedy.kind for remedy in job.remedies] == ["capacity", "deadline", "drop", "drop"]
+    capacity, deadline, *drops = job.remedies
+    assert (capacity.units, capacity.proven_least) == (1, True)
+    assert deadline.extension_s == pytest.approx(7.778, abs=1e-3)
+    assert [drop.dropped for drop in drops] == [("j0",), ("j1",)]
+
+
+def test_fewer_units_or_an_earlier_deadline_do_not_do() -> None:
+    """What is called proven least is: brute force finds nothing with less."""
+    problem = small()
+    job = explain(problem, time_limit_s=20.0, marginals=False).jobs[0]
+    met = optimum(problem)
+    assert met is not None
+    # The unit proven least: with none, no schedule meets a third job.
+    assert met.value.met_weight == 2.0
+    deadline = next(remedy for remedy in job.remedies if remedy.kind == "deadline")
+    assert deadline.proven_least
+    assert deadline.deadline is not None
+    earlier = dataclasses.replace(deadline, deadline=problem.grid.boundaries[2] - 0.5)
+    best = optimum(earlier.apply(problem))
+    assert best is not None
+    assert best.value.met_weight == 2.0
+
+
+def test_a_better_schedule_is_remedy_enough() -> None:
+    """Of a poor schedule that leaves room, the remedy is another schedule of the same instance."""
+    problem = small()
+    nothing = ef.import_solution(problem, {}).schedule
+    found = explain(problem, nothing, jobs=["j3"], time_limit_s=20.0, marginals=False)
+    assert [remedy.kind for remedy in found.jobs[0].remedies] == ["replan"]
+    assert found.jobs[0].remedies[0].apply(problem) == problem
+
+
+def test_a_hopeless_job_is_told_by_how_much_it_is_late() -> None:
+    """A job that cannot be met even alone says how late it is, and that a later deadline helps."""
+    job = Job(id="slow", deadline=15.0, work=36.0, modes=MODES)
+    problem = small(jobs=(job,))
+    found = explain(problem, time_limit_s=20.0).jobs[0]
+    assert not found.alone.met
+    assert found.alone.late_by_s == pytest.approx(5.0, abs=1e-3)
+    assert "even alone it completes at" in found.reason
+    assert [remedy.kind for remedy in found.remedies] == ["deadline"]
+    huge = small(jobs=(dataclasses.replace(job, work=1e6),))
+    said = explain(huge, time_limit_s=20.0).jobs[0]
+    assert said.reason == "even alone it cannot complete by the horizon"
+    assert said.remedies == ()
+
+
+def test_a_job_that_no_site_hosts_is_told_so() -> None:
+    """A job whose memory no site has is told so, and nothing is offered."""
+    site = dataclasses.replace(CLOUD, memory_gib=8.0)
+    job = Job(id="fat", deadline=20.0, work=1.0, modes=MODES, memory_gib=16.0)
+    found = explain(small(sites=(site,), jobs=(job,)), time_limit_s=20.0).jobs[0]
+    assert found.reason.startswith("no site ever has the memory")
+    assert found.remedies == ()
+
+
+def _hard(name: str, deadline: float, work: float) -> Job:
+    return Job(id=name, deadline=deadline, work=work, modes=MODES[:1], must_meet=True)
+
+
+def test_hard_deadlines_that_contradict_each_other_are_named() -> None:
+    """Three of five hard deadlines cannot be met on two GPUs: just these, and where and when."""
+    jobs = (
+        _hard("easy", 30.0, 5.0),
+        _hard("a", 10.0, 10.0),
+        _hard("b", 10.0, 10.0),
+        _hard("c", 10.0, 10.0),
+        dataclasses.replace(_hard("soft", 10.0, 10.0), must_meet=False),
+    )
+    problem = small(jobs=jobs)
+    found = explain(problem, time_limit_s=20.0)
+    assert found.schedule.status == "infeasible"
+    conflict = found.conflict
+    assert conflict is not None
+    assert conflict.jobs == ("a", "b", "c")
+    assert conflict.capacities == (("cloud", 0.0, 10.0),)
+    assert conflict.minimal
+    assert (
+        "cannot all meet their deadlines with the capacity of 'cloud' in [0, 10)" in conflict.text
+    )
+    # Without any one of them there is a schedule.
+    for name in conflict.jobs:
+        rest = tuple(job for job in jobs if job.id != name)
+        assert optimum(problem.replace(jobs=rest)) is not None
+
+
+def test_a_hard_deadline_that_fails_alone_is_the_whole_conflict() -> None:
+    """A hard deadline that no schedule meets is named alone."""
+    found = explain(small(jobs=(_hard("a", 10.0, 10.0), _hard("b", 10.0, 50.0))), time_limit_s=20.0)
+    assert found.conflict is not None
+    assert found.conflict.jobs == ("b",)
+    assert "whatever the others do" in found.conflict.text
+
+
+def test_the_worth_of_a_unit_is_that_of_brute_force() -> None:
+    """One more unit over the whole time is worth what brute force gains by it."""
+    problem = small()
+    found = explain(problem, time_limit_s=20.0, jobs=[])
+    whole = next(m for m in found.marginals if (m.start, m.end) == (0.0, 30.0))
+    richer = small(sites=(dataclasses.replace(CLOUD, capacity=((0.0, 3),)),))
+    with_unit, without = optimum(richer), optimum(problem)
+    assert with_unit is not None
+    assert without is not None
+    gain = with_unit.value.met_weight - without.value.met_weight
+    assert whole.gain_at_least == whole.gain_at_most == gain
+    assert whole.price >= gain - 1e-6
+
+
+def test_time_that_runs_out_is_told() -> None:
+    """With next to no time the reasons are there, and what was not looked for is marked."""
+    sites = (Site(name="cloud", kind="cloud", capacity=((0.0, 2),)),)
+    modes = (Mode(site="cloud", gpus=1, rate=1.0),)
+    jobs = tuple(
+        Job(id=f"j{k}", deadline=100.0 + k, work=80.0, modes=modes, restart_s=1.0)
+        for k in range(12)
+    )
+    problem = EpochProblem(grid=Grid.uniform(0.0, 10.0, 12), sites=sites, jobs=jobs)
+    found = explain(problem, time_limit_s=0.05)
+    assert not found.complete
+    assert all(job.reason for job in found.jobs)
+
+
+def test_wrong_questions_are_refused() -> None:
+    """An unknown job, one without deadline, or a schedule that is not valid is a usage error."""
+    problem = small(jobs=(*small().jobs, Job(id="idle", deadline=None, work=1.0, modes=MODES)))
+    with pytest.raises(UsageError, match="job 'nobody' is not one of the instance"):
+        explain(problem, jobs=["nobody"])
+    with pytest.raises(UsageError, match="job 'idle' has no deadline to miss"):
+        explain(problem, jobs=["idle"])
+    values = {f"x(j{job},cloud,1,0)": 1 for job in range(3)}
+    with pytest.raises(UsageError, match="schedule: must be valid"):
+        explain(problem, ef.import_solution(problem, values).schedule)
