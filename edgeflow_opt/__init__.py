@@ -14,10 +14,10 @@ from edgeflow_opt.errors import InstanceError as InstanceError
 from edgeflow_opt.errors import UsageError as UsageError
 
 if TYPE_CHECKING:
-    from edgeflow_opt.analysis.explain import Explanation as Explanation
-    from edgeflow_opt.analysis.explain import explain as explain
     from edgeflow_opt.analysis import Comparison as Comparison
     from edgeflow_opt.analysis import compare as compare
+    from edgeflow_opt.analysis.explain import Explanation as Explanation
+    from edgeflow_opt.analysis.explain import explain as explain
     from edgeflow_opt.problem import Allocation as Allocation
     from edgeflow_opt.problem import CheckReport as CheckReport
     from edgeflow_opt.problem import EpochProblem as EpochProblem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from edgeflow_opt.analysis.explain.data import (
     Marginal,
 )
 from edgeflow_opt.analysis.explain.marginal import marginals_of
-from edgeflow_opt.analysis.explain.remedies import remedies_of
+from edgeflow_opt.analysis.explain.remedies import improved_remedies, quick_remedies
 from edgeflow_opt.analysis.explain.room import Clock, Room
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem import SolveStatus, check
@@ -96,8 +97,12 @@ def explain(
     if marginals:
         seconds = 10.0 if time_limit_s is None else _MARGINAL_SHARE * time_limit_s
         worth = marginals_of(problem, arrays_of(problem), schedule, clock, seconds)
-    for place, job in enumerate(wanted):
-        explained[place] = _with_remedies(room, job, explained[place], len(wanted) - place)
+    # First a remedy that is enough for each job, then less for each.
+    for improve in (False, True):
+        for place, job in enumerate(wanted):
+            explained[place] = _with_remedies(
+                room, job, explained[place], len(wanted) - place, improve=improve
+            )
     return _explanation(schedule, tuple(explained), None, worth, clock)
 
 
@@ -202,16 +207,24 @@ def _span(room: Room, k: int, site: str, needed: int, a: int, b: int) -> Content
     )
 
 
-def _with_remedies(room: Room, job: int, said: JobExplanation, places: int) -> JobExplanation:
-    """Return what was said of a job with its remedies; `places` jobs share the time left."""
-    import dataclasses
+def _with_remedies(
+    room: Room, job: int, said: JobExplanation, places: int, *, improve: bool
+) -> JobExplanation:
+    """Return what was said of a job with its remedies; `places` jobs share the time left.
 
+    Without `improve` what is found beside the jobs that are met; with it, less by re-solving.
+    """
     if said.met or said.alone.site is None:
         return dataclasses.replace(said, complete=True)
-    whole, share = room.clock, Clock(room.clock.left_s / places)
-    room.clock = share
+    whole, room.clock = room.clock, Clock(room.clock.left_s / places)
     try:
-        remedies, complete = remedies_of(room, job, alone_met=said.alone.met)
+        if improve:
+            remedies, complete = improved_remedies(
+                room, job, list(said.remedies), alone_met=said.alone.met
+            )
+            complete &= said.complete
+        else:
+            remedies, complete = quick_remedies(room, job, alone_met=said.alone.met)
     finally:
         room.clock = whole
     return dataclasses.replace(said, remedies=tuple(remedies), complete=complete)

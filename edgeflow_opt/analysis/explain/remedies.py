@@ -31,37 +31,62 @@ _DROPS_TRIED, _DROPS_TOLD = 40, 3
 _SOLVE_S = 3.0
 
 
-def remedies_of(room: Room, job: int, *, alone_met: bool) -> tuple[list[Remedy], bool]:
-    """Return the remedies found for a missed job, best first, and whether all was looked for.
+def quick_remedies(room: Room, job: int, *, alone_met: bool) -> tuple[list[Remedy], bool]:
+    """Return what saves a missed job beside the met ones, best first, and whether all was tried.
 
     Parameters
     ----------
     alone_met
-        Whether the job would be met alone: otherwise neither another schedule nor dropping others
-        can save it.
+        Whether the job would be met alone: otherwise dropping others cannot save it.
     """
+    row = room.fit(job, room.free, float(room.arrays.deadline[job]))
+    schedule = None if row is None else room.witness(room.problem, job, row)
+    if schedule is not None:
+        return [_replan(room, job, schedule)], True
     found: list[Remedy] = []
     kinds: list[Callable[[Room, int], Iterator[Remedy]]] = [_capacity, _deadline]
     if alone_met:
-        kinds = [_replan, _capacity, _deadline, _drop]
+        kinds.append(_drop)
     for kind in kinds:
         if room.clock.up:
             return found, False
         found += kind(room, job)
-        if kind is _replan and found:
-            break
     return found, not room.clock.up
 
 
-def _replan(room: Room, job: int) -> Iterator[Remedy]:
-    """No change: the job fits beside the others, or another schedule meets it and no less."""
+def improved_remedies(
+    room: Room, job: int, found: list[Remedy], *, alone_met: bool
+) -> tuple[list[Remedy], bool]:
+    """Return remedies that change less than those `found`, all jobs re-planned, and whether all was
+    tried.
+
+    Another schedule of the same instance, if there is one; else fewer units, an earlier deadline.
+    """  # noqa: D205
+    if any(remedy.kind == "replan" for remedy in found):
+        return found, True
+    if alone_met and not _is_settled(room, job):
+        if room.clock.up:
+            return found, False
+        seconds = min(_SOLVE_S, 0.3 * room.clock.left_s)
+        schedule, _ = room.replanned(room.problem, job, seconds)
+        if schedule is not None:
+            return [_replan(room, job, schedule)], True
+    better: list[Remedy] = []
+    units_tried = False
+    for remedy in found:
+        if remedy.kind == "capacity" and not units_tried:
+            units_tried = True
+            better.append(_fewer_units(room, job, remedy))
+        elif remedy.kind == "deadline":
+            better.append(_earlier_deadline(room, job, remedy))
+        else:
+            better.append(remedy)
+    return better, not room.clock.up
+
+
+def _replan(room: Room, job: int, schedule: Schedule) -> Remedy:
     name = room.problem.jobs[job].id
-    row = room.fit(job, room.free, float(room.arrays.deadline[job]))
-    schedule = None if row is None else room.witness(room.problem, job, row)
-    if schedule is None and not _is_settled(room, job):
-        schedule, _ = room.replanned(room.problem, job, 0.3 * min(room.clock.left_s, 10.0))
-    if schedule is not None:
-        yield Remedy(kind="replan", job=name, schedule=schedule, proven_least=True)
+    return Remedy(kind="replan", job=name, schedule=schedule, proven_least=True)
 
 
 def _is_settled(room: Room, job: int) -> bool:
@@ -82,8 +107,7 @@ def _capacity(room: Room, job: int) -> Iterator[Remedy]:
         if remedy is not None:
             found.append(remedy)
     found.sort(key=_unit_seconds)
-    for place, remedy in enumerate(found):
-        yield _fewer_units(room, job, remedy) if place == 0 else remedy
+    yield from found
 
 
 def _unit_seconds(remedy: Remedy) -> float:
@@ -173,23 +197,33 @@ def _as_needed(room: Room, remedy: Remedy, schedule: Schedule) -> Remedy | None:
 
 
 def _deadline(room: Room, job: int) -> Iterator[Remedy]:
-    """Yield the earliest deadline by which the job completes beside the others, or re-planned."""
-    arrays, old = room.arrays, float(room.arrays.deadline[job])
+    """Yield the earliest deadline by which the job completes beside the others."""
     found = room.earliest(job, room.free)
     if found is None:
         return
     completion, row = found
-    best = _later(room, job, completion, row)
-    if best is None:
-        return
+    deadline = _just_after(completion)
+    changed = with_deadline(room.problem, room.problem.jobs[job].id, deadline)
+    schedule = room.witness(changed, job, row)
+    if schedule is not None:
+        remedy = _later(room, job, deadline, schedule.allocations)
+        if remedy is not None:
+            yield remedy
+
+
+def _earlier_deadline(room: Room, job: int, remedy: Remedy) -> Remedy:
+    """Look for an earlier deadline, on the boundaries of the grid, all other jobs re-planned."""
+    arrays, old = room.arrays, float(room.arrays.deadline[job])
+    assert remedy.deadline is not None
+    best = remedy
     # The last boundary that is no later than the deadline.
     low = int(np.searchsorted(arrays.boundaries, old, side="right")) - 1
-    high = int(np.searchsorted(arrays.boundaries, completion, side="left"))
+    high = int(np.searchsorted(arrays.boundaries, remedy.deadline, side="left"))
     proven_to = low if _is_settled(room, job) else -1
     while high - low > 1 and not room.clock.up:
         middle = (low + high) // 2
         boundary = float(arrays.boundaries[middle])
-        changed = with_deadline(room.problem, room.problem.jobs[job].id, boundary)
+        changed = with_deadline(room.problem, remedy.job, boundary)
         schedule, impossible = room.replanned(changed, job, _SOLVE_S)
         if schedule is None:
             low = middle
@@ -198,11 +232,11 @@ def _deadline(room: Room, job: int) -> Iterator[Remedy]:
             continue
         done = schedule.outcomes[job].completion
         assert done is not None
-        later = _deadline_remedy(room, job, _just_after(done), schedule.allocations)
+        later = _later(room, job, _just_after(done), schedule.allocations)
         if later is None:
             break
-        high, best = int(np.searchsorted(arrays.boundaries, done, side="left")), later
-    yield _replace(best, proven_least=proven_to >= high - 1)
+        high, best = middle, later
+    return _replace(best, proven_least=proven_to >= high - 1)
 
 
 def _just_after(time: float) -> float:
@@ -210,14 +244,7 @@ def _just_after(time: float) -> float:
     return math.ceil(time * 1000.0 + 1e-6) / 1000.0
 
 
-def _later(room: Room, job: int, completion: float, row: IntArray) -> Remedy | None:
-    deadline = _just_after(completion)
-    changed = with_deadline(room.problem, room.problem.jobs[job].id, deadline)
-    schedule = room.witness(changed, job, row)
-    return None if schedule is None else _deadline_remedy(room, job, deadline, schedule.allocations)
-
-
-def _deadline_remedy(
+def _later(
     room: Room, job: int, deadline: float, allocations: tuple[Allocation, ...]
 ) -> Remedy | None:
     name = room.problem.jobs[job].id
