@@ -53,6 +53,7 @@ SOLVERS = Registry(
         "cpsat": "edgeflow_opt.solvers.cpsat:SOLVER",
         "highs": "edgeflow_opt.solvers.highs:SOLVER",
         "price": "edgeflow_opt.solvers.price:SOLVER",
+        "plan": "edgeflow_opt.solvers.plan:SOLVER",
         # A family: its members are pulp:CBC, pulp:HiGHS and so on.
         "pulp": "edgeflow_opt.solvers.pulp:FAMILY",
     },

@@ -15,6 +15,7 @@ MODULES = (
     "edgeflow_opt.solvers.greedy",
     "edgeflow_opt.solvers.price",
     "edgeflow_opt.solvers.moldable",
+    "edgeflow_opt.solvers.plan",
     "edgeflow_opt.solvers.leftovers",
     "edgeflow_opt.solvers.polish",
     "edgeflow_opt.policies.afs",

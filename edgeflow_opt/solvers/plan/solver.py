@@ -1,0 +1,303 @@
+"""The solver `plan`: column generation, the restricted master as integer program, branch and price."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgeflow_opt.errors import UsageError
+from edgeflow_opt.formulations.plan_columns import JobPlans, build_master, plans_of
+from edgeflow_opt.formulations.plans import walk
+from edgeflow_opt.solvers.base import Capabilities, take_flag
+from edgeflow_opt.solvers.bounds import attainable_step, rounded_down
+from edgeflow_opt.solvers.cpsat import CpSatEngine
+from edgeflow_opt.solvers.highs import HighsEngine
+from edgeflow_opt.solvers.lexicographic import LevelSolve
+from edgeflow_opt.solvers.plan.branch import Branch
+from edgeflow_opt.solvers.plan.generation import Generation
+from edgeflow_opt.solvers.plan.tree import PlanTree
+from edgeflow_opt.solvers.polish import polish
+from edgeflow_opt.solvers.price.dual import HullDual, minimise
+from edgeflow_opt.solvers.price.pricing_data import pricing_data
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem import EpochProblem
+    from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
+    from edgeflow_opt.solvers.base import Draft, SolveOptions
+    from edgeflow_opt.solvers.control import SolveControl
+    from edgeflow_opt.solvers.engine import Engine
+    from edgeflow_opt.solvers.plan.relaxation import Relaxed
+    from edgeflow_opt.solvers.price.dual import DualResult
+
+#: Share of the time limit for the price engine, whose plan and bound this solver begins with.
+_PRICE_SHARE = 0.15
+
+#: Share of the time left for level 1, where levels below are wanted too.
+_FIRST_LEVEL_SHARE = 0.8
+
+#: Share of the time left for the polish before CP-SAT is asked about the levels below.
+_POLISH_SHARE = 0.6
+
+#: Subgradient steps whose plans are the start columns.
+_DESCENT_STEPS = 20
+
+#: Most plans of a restricted master that is solved as an integer program.
+_MOST_PLANS = 2000
+
+#: Share of the time left of level 1 for one integer program over all jobs, and for one over the
+#: jobs of a node.
+_MASTER_SHARE, _NODE_SHARE = 0.2, 0.05
+
+#: The same in seconds, at most: without a time limit they would never end. In deterministic solves
+#: an integer program gets all of it, so that its end does not depend on the clock.
+_PRICE_S, _MASTER_S = 5.0, 10.0
+
+#: Where no step of the weights is known: what counts as better, as in ``optimal``.
+_LEAST_GAIN = 5e-7
+
+MASTERS = ("cpsat", "highs")
+
+
+class PlanSolver:
+    """Column generation over whole plans, losses priced exactly; branch and price for the proof."""
+
+    name = "plan"
+    capabilities = Capabilities(
+        summary="column generation over whole plans, then branch and price; strong with losses",
+        exact=True,
+        features=frozenset({"losses", "must_meet", "moldable", "best_effort"}),
+        requires=("highspy", "ortools", "numba"),
+        params={
+            "master": "'cpsat' (default) or 'highs': who solves the restricted master in integers",
+            "prices": "false: without plan and bound of the price engine (default true)",
+            "nodes": "nodes of the tree at most (default: until the limit; 0 = price and branch)",
+        },
+    )
+
+    def solve(
+        self,
+        problem: EpochProblem,
+        arrays: ProblemArrays,
+        options: SolveOptions,
+        control: SolveControl,
+    ) -> Draft:
+        """See :meth:`edgeflow_opt.solvers.base.Solver.solve`."""
+        master = options.params.get("master", MASTERS[0])
+        if master not in MASTERS:
+            raise UsageError(
+                f"parameter 'master' of solver 'plan': must be 'cpsat' or 'highs', got {master!r}"
+            )
+        nodes = options.params.get("nodes")
+        whole = isinstance(nodes, int) and not isinstance(nodes, bool)
+        if nodes is not None and (not whole or nodes < 0):
+            raise UsageError(
+                f"parameter 'nodes' of solver 'plan': must be a whole number >= 0, got {nodes!r}"
+            )
+        prices = take_flag(options, "prices", default=True, solver=self.name)
+        engine: Engine = CpSatEngine() if master == "cpsat" else HighsEngine()
+        plain = dataclasses.replace(options, params={})
+        work = LevelSolve(problem, arrays, plain, control, CpSatEngine())
+        with control.interruptible():
+            work.offer_starts()
+            if prices:
+                work.use_prices(min(_PRICE_S, _PRICE_SHARE * control.left_s), fixing=False)
+            if not work.closed and not control.stopped:
+                share = _FIRST_LEVEL_SHARE if options.levels > 1 else 1.0
+                part = control.part(share * control.left_s)
+                with part.interruptible():
+                    _FirstLevel(work, part, engine, nodes).run()
+            polish(work, _POLISH_SHARE * control.left_s)
+            work.levels_below()
+        return work.draft()
+
+
+class _FirstLevel:
+    """The way of this solver through level 1."""
+
+    def __init__(
+        self, work: LevelSolve, control: SolveControl, engine: Engine, most_nodes: int | None
+    ) -> None:
+        self._work, self._control, self._engine = work, control, engine
+        self._most_nodes = most_nodes
+        self._arrays = arrays = work.arrays
+        self._data = pricing_data(arrays)
+        workers = 1 if work.options.deterministic else work.options.workers
+        self._workers = workers
+        self._generation = Generation(self._data, workers, control)
+        self._weights = arrays.weight[arrays.has_deadline]
+        self._step = attainable_step(self._weights)
+        self._position = np.full(arrays.num_modes + 1, -1, dtype=np.int64)
+        self._position[self._data.mode_id] = np.arange(len(self._data.mode_id))
+
+    def run(self) -> None:
+        """Bound level 1 by column generation, then close what is open."""
+        work, control, generation = self._work, self._control, self._generation
+        dual = minimise(HullDual(self._data, self._workers), None, 80, lambda: control.stopped)
+        if dual.bound < 0.0:
+            work.note_infeasible()
+            return
+        if work.incumbent.plan is not None:
+            self._add_plan(work.incumbent.plan)
+        dual = generation.descend(dual, _DESCENT_STEPS, lambda: control.stopped)
+        self._tell(dual.bound)
+        answer = generation.node(dual, Branch.root(self._data), self._aim(), to_the_end=True)
+        self._note(answer.dual)
+        if answer.dual.bound < 0.0:
+            work.note_infeasible()
+            return
+        self._tell(answer.dual.bound)
+        if work.closed or control.stopped:
+            return
+        self._solve_master(answer.dual)
+        if not work.closed and self._most_nodes != 0:
+            self._search(answer.dual)
+        self._note(answer.dual)
+
+    def _search(self, root: DualResult) -> None:
+        """Branch until the tree is done, or time or nodes are up."""
+        work = self._work
+        tree = PlanTree(
+            self._arrays, self._generation, root, value=self._value, aim=self._aim,
+            rounded=self._rounded, take=self._take,
+        )  # fmt: skip
+        masters = 2 * self._generation.num_plans
+        while not tree.done and not self._control.stopped:
+            if self._most_nodes is not None and tree.nodes >= self._most_nodes:
+                break
+            tree.step()
+            self._tell(tree.bound)
+            if self._generation.num_plans > masters:
+                masters *= 2
+                self._solve_master(root)
+        work.statistics["nodes"] = tree.nodes
+        work.statistics["open_nodes"] = tree.open_nodes
+        if tree.done and work.incumbent.plan is None and tree.bound == -np.inf:
+            work.note_infeasible()
+
+    def _value(self) -> float:
+        """Return the value of the incumbent; less than nothing where there is none."""
+        value = self._work.incumbent.level_1
+        return -1.0 if value is None else value
+
+    def _aim(self) -> float:
+        """Return the least value that is better than the incumbent's."""
+        value = self._work.incumbent.level_1
+        if value is None:
+            return 0.0
+        if self._step is None:
+            return value + _LEAST_GAIN * max(1.0, abs(value))
+        return (round(value / self._step) + 1) * self._step
+
+    def _rounded(self, bound: float) -> float:
+        return rounded_down(bound, self._weights)
+
+    def _tell(self, bound: float) -> None:
+        """Take note of a bound on all that is not in the incumbent."""
+        if self._work.incumbent.plan is None:
+            known = bound
+        else:
+            # What lies below the next value that can be reached is no better than the incumbent.
+            below = self._value() if self._step is not None else self._aim()
+            known = max(below, bound) if bound >= self._aim() else below
+        known = self._rounded(max(0.0, known))
+        self._control.report("plan", bound=known)
+        self._work.tighten(known)
+
+    def _note(self, dual: DualResult) -> None:
+        statistics, generation = self._work.statistics, self._generation
+        statistics["master_bound"] = dual.bound
+        statistics["plans"] = generation.num_plans
+        statistics["rounds"] = generation.rounds
+
+    def _add_plan(self, plan: IntArray) -> None:
+        """Make the plans of the jobs that `plan` meets known."""
+        met = walk(self._arrays, plan).met & self._data.priced
+        plans = plans_of([np.where(met[:, None], plan, -1)])
+        rows = self._position[plans.rows]
+        # The plan may use modes that the pricing leaves out.
+        whole = ((rows >= 0) | (plans.rows < 0)).all(axis=1)
+        self._generation.add(plans.job[whole], rows[whole])
+
+    def _offer(self, plans: JobPlans, x: FloatArray) -> bool:
+        """Offer a solution of the master; tell whether it is better."""
+        matrix = plans.chosen(self._arrays, x)
+        plan = np.where(matrix >= 0, self._data.mode_id[matrix], -1)
+        return self._work.incumbent.offer(plan, "plan")
+
+    def _solve_master(self, dual: DualResult) -> None:
+        """Solve the restricted master in integers, without plans that no better schedule has.
+
+        At prices with bound L, a schedule with a plan of priced cost c of job j is worth at most
+        L - (c - c_j) - max(0, c_j - w_j), and so is no better where that is below the aim.
+        """
+        plans, data = self._generation.plans(), self._data
+        columns = self._columns(plans)
+        least = np.where(np.isfinite(dual.job_costs), dual.job_costs, 0.0)[plans.job]
+        weight = data.weight[plans.job]
+        loss = columns.priced(dual.prices.ravel()) - np.minimum(least, weight)
+        spare = dual.bound - self._aim() + 1e-6 * max(1.0, abs(dual.bound))
+        kept = np.flatnonzero(loss <= spare)
+        if len(kept) > _MOST_PLANS:
+            kept = np.sort(kept[np.argsort(loss[kept], kind="stable")[:_MOST_PLANS]])
+        must = data.must_meet & data.priced
+        self._solve_integers(plans, kept, must, _MASTER_SHARE, at_least=True)
+
+    def _take(self, relaxed: Relaxed, wanted: BoolArray) -> bool:
+        """Look among the known plans for a schedule that meets the jobs `wanted`."""
+        plans = self._generation.plans()
+        whole = np.abs(relaxed.share - np.rint(relaxed.share)) < 1e-6
+        if whole.all():
+            return self._offer(plans, relaxed.share)
+        kept = np.flatnonzero(wanted[plans.job])
+        return self._solve_integers(plans, kept, wanted, _NODE_SHARE, at_least=False)
+
+    def _columns(self, plans: JobPlans) -> Any:
+        """Return plans in modes of the pricing data as columns of the master."""
+        rows = np.where(plans.rows >= 0, self._data.mode_id[plans.rows], -1)
+        return JobPlans(plans.job, rows).columns(self._arrays)
+
+    def _solve_integers(
+        self, plans: JobPlans, kept: IntArray, obliged: BoolArray, share: float, *, at_least: bool
+    ) -> bool:
+        """Solve the master of some plans; tell whether there is a better schedule in it."""
+        some = JobPlans(plans.job[kept], plans.rows[kept])
+        if not len(kept):
+            return False
+        model = build_master(self._columns(some), self._arrays.capacity.ravel(), obliged)
+        value, aim = self._value(), self._aim()
+        floor = value + 0.5 * (aim - value) if at_least else None
+        model = model.with_objective(self._data.weight[some.job], at_least=floor)
+        better, steady = False, self._work.options.deterministic
+
+        def take(x: FloatArray) -> None:
+            nonlocal better
+            better = self._offer(some, x) or better
+
+        answer = self._engine.maximise(
+            model,
+            rounding="pessimistic",
+            hint=None,
+            seconds=min(_MASTER_S, (1.0 if steady else share) * self._control.left_s),
+            options=self._work.options,
+            control=self._control,
+            on_incumbent=take,
+        )
+        if answer.x is not None:
+            take(answer.x)
+        self._work.statistics["masters"] = self._work.statistics.get("masters", 0) + 1
+        return better
+
+
+SOLVER = PlanSolver()
+
+
+def warm_up() -> None:
+    """Compile the kernels, or load them from the cache."""
+    from edgeflow_opt.formulations.plans import warm_up_arrays
+    from edgeflow_opt.solvers.plan.pricing import PlanPricing
+
+    data = pricing_data(warm_up_arrays())
+    pricing = PlanPricing(data, 1, lambda: False)
+    pricing.price(np.zeros(data.capacity.shape), Branch.root(data))
