@@ -108,6 +108,11 @@ class PlanSolver:
                 part = control.part(share * control.left_s)
                 with part.interruptible():
                     _FirstLevel(work, part, engine, nodes).run()
+                if work.statistics.get("open_nodes") and not work.closed and not part.stopped:
+                    # Moldable jobs in shares of runs, which cannot be branched on here.
+                    work.engine = HighsEngine()
+                    work.first_level(share=share)
+                    work.engine = CpSatEngine()
             polish(work, _POLISH_SHARE * control.left_s)
             work.levels_below()
         return work.draft()
