@@ -11,12 +11,12 @@ import numpy as np
 from edgeflow_opt.policies.base import Decision
 from edgeflow_opt.solvers.greedy import GreedyOptions
 from edgeflow_opt.solvers.greedy.kernel import Heuristic, Planned
-from edgeflow_opt.solvers.greedy.tables import JOB, MODE, WORK_MARGIN, Modes, level_table, table
+from edgeflow_opt.solvers.greedy.tables import JOB, MODE, WORK_MARGIN, Modes, level_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from edgeflow_opt.policies.base import ClusterState, JobState
+    from edgeflow_opt.policies.base import ClusterState
     from edgeflow_opt.problem import Job, Mode, Site
     from edgeflow_opt.problem.arrays import FloatArray, IntArray
 
@@ -94,45 +94,36 @@ class EdgeFlowPolicy:
     def _plan(self, state: ClusterState, rows: list[_Row]) -> Planned:
         """Return the plans of all jobs, in seconds from now: clocks may be at 1e9 s and more."""
         tables = self._tables
-        charged = 1.0 if self._options.charge_losses else 0.0
-        run_mode = np.array(
-            [row.running(job_state) for row, job_state in zip(rows, state.jobs, strict=True)],
-            dtype=np.int64,
-        )
-        stuck = (run_mode >= 0) & ~tables.usable[run_mode]
-        malleable = np.array([s.job.malleable for s in state.jobs], dtype=np.bool_)
+        site_index = tables.site_index
         times, free = _capacities(state.now, state.sites)
-        floats = np.array(
+        numbers = np.array([row.number for row in rows], dtype=np.int64)
+        changing = np.array(
             [
-                (
-                    s.required_left,
-                    np.inf if s.job.deadline is None else s.job.deadline - state.now,
-                    s.job.weight,
-                    s.job.restart_s,
-                    s.job.migration_s,
-                    s.loss_left_s if s.mode is not None else 0.0,
-                )
-                for s in state.jobs
+                (s.required_left, -1, 0.0, site_index.get(s.last_site, -1))
+                if s.mode is None
+                else (s.required_left, row.running(s.mode), s.loss_left_s, site_index[s.last_site])
+                for row, s in zip(rows, state.jobs, strict=True)
             ]
         ).T
-        jobs = table(
-            JOB,
-            work=floats[0] * (1.0 + WORK_MARGIN),
-            deadline=floats[1],
-            weight=floats[2],
-            first_piece=np.where(stuck & ~malleable, len(times), 0),
-            must=np.array([s.job.must_meet for s in state.jobs], dtype=np.bool_),
-            malleable=malleable,
-            fresh=np.array([s.job.id in state.arrived for s in state.jobs], dtype=np.bool_),
-            restart_s=charged * floats[3],
-            migration_s=charged * floats[4],
-            run_mode=np.where(stuck, -1, run_mode),
-            loss_left_s=charged * floats[5],
-            last_site=np.array([tables.site_index.get(s.last_site, -1) for s in state.jobs]),
-        )
+        jobs = tables.jobs[numbers]
+        jobs["deadline"] -= state.now
+        jobs["work"] = changing[0] * (1.0 + WORK_MARGIN)
+        run_mode = changing[1].astype(np.int64)
+        jobs["run_mode"] = run_mode
+        jobs["last_site"] = changing[3]
+        if self._options.charge_losses:
+            jobs["loss_left_s"] = changing[2]
+        else:
+            jobs["restart_s"] = jobs["migration_s"] = 0.0
+        if state.arrived:
+            jobs["fresh"] = [s.job.id in state.arrived for s in state.jobs]
+        stuck = (run_mode >= 0) & ~tables.usable[run_mode]
+        if stuck.any():
+            jobs["run_mode"][stuck] = -1
+            jobs["first_piece"][stuck & ~jobs["malleable"]] = len(times)
         modes = Modes(
             table=tables.modes[: tables.num_modes],
-            level_start=np.array([row.level_start for row in rows]),
+            level_start=tables.level_start[numbers],
             level_mode=tables.level_mode[: tables.num_levels],
         )
         return self._heuristic.plan(times, free, tables.is_cloud, False, jobs, modes)
@@ -146,14 +137,40 @@ def _capacities(now: float, sites: Sequence[Site]) -> tuple[FloatArray, IntArray
     return np.array([*(time - now for time in begins), np.inf]), free
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Row:
-    """Where the modes and levels of a job stand in the tables.
+    """Where a job stands in the tables.
+
+    Parameters
+    ----------
+    job
+        The job as it was when its record was written.
+    number
+        Number of its record.
+    first_mode
+        Number of its first mode.
+    mode_index
+        Number of each mode by its site and GPUs.
+    """
+
+    job: Job
+    number: int
+    first_mode: int
+    mode_index: dict[tuple[str, int], int]
+
+    def running(self, mode: Mode) -> int:
+        """Return the number of the mode in which the job runs."""
+        return self.mode_index[mode.site, mode.gpus]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """The modes and levels of jobs that have the same modes and the same memory.
 
     Parameters
     ----------
     modes
-        The modes themselves, to know whether the job is still the same.
+        The modes themselves: while they are kept here, no other tuple has their identity.
     first_mode
         Number of the first one.
     mode_index
@@ -167,14 +184,9 @@ class _Row:
     mode_index: dict[tuple[str, int], int]
     level_start: IntArray
 
-    def running(self, state: JobState) -> int:
-        """Return the number of the mode in which the job runs, -1 = idle."""
-        mode = state.mode
-        return -1 if mode is None else self.mode_index[mode.site, mode.gpus]
-
 
 class _JobTables:
-    """Modes and levels of all jobs seen, kept between events.
+    """What does not change of all jobs seen, kept between events.
 
     Parameters
     ----------
@@ -191,11 +203,15 @@ class _JobTables:
         self.site_index: dict[str | None, int] = {s.name: i for i, s in enumerate(sites)}
         self.is_cloud = np.array([site.kind == "cloud" for site in sites], dtype=np.bool_)
         self._rows: dict[str, _Row] = {}
+        self._kinds: dict[tuple[int, float], _Kind] = {}
         self.num_modes = 0
         self.num_levels = 0
         self.modes = np.zeros(256, dtype=MODE)
         self.usable = np.zeros(256, dtype=np.bool_)
         self.level_mode = np.zeros(256, dtype=np.int64)
+        self.jobs = np.zeros(256, dtype=JOB)
+        """Records of jobs by number: deadlines on the clock, losses as stated."""
+        self.level_start = np.zeros((256, len(sites) + 1), dtype=np.int64)
 
     def serve(self, sites: Sequence[Site]) -> bool:
         """Whether the tables were made for these sites; capacities may differ."""
@@ -208,11 +224,32 @@ class _JobTables:
     def row(self, job: Job) -> _Row:
         """Return where `job` stands, after entering it where it is new or has changed."""
         row = self._rows.get(job.id)
-        if row is None or row.modes is not job.modes:
-            row = self._rows[job.id] = self._enter(job)
+        if row is None or row.job is not job:
+            row = self._rows[job.id] = self._enter(
+                job, len(self._rows) if row is None else row.number
+            )
         return row
 
-    def _enter(self, job: Job) -> _Row:
+    def _enter(self, job: Job, number: int) -> _Row:
+        """Write the record of `job`."""
+        key = (id(job.modes), job.memory_gib)
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = self._enter_kind(job)
+        if number >= len(self.jobs):
+            self.jobs = np.concatenate([self.jobs, np.zeros_like(self.jobs)])
+            self.level_start = np.concatenate([self.level_start, np.zeros_like(self.level_start)])
+        record = self.jobs[number]
+        record["deadline"] = np.inf if job.deadline is None else job.deadline
+        record["weight"] = job.weight
+        record["restart_s"] = job.restart_s
+        record["migration_s"] = job.migration_s
+        record["must"] = job.must_meet
+        record["malleable"] = job.malleable
+        self.level_start[number] = kind.level_start
+        return _Row(job, number, kind.first_mode, kind.mode_index)
+
+    def _enter_kind(self, job: Job) -> _Kind:
         """Append the modes and levels of `job`."""
         first, count = self.num_modes, len(job.modes)
         while first + count > len(self.modes):
@@ -235,7 +272,7 @@ class _JobTables:
         self.level_mode[begin : begin + len(level_mode)] = first + level_mode
         self.num_levels = begin + len(level_mode)
         mode_index = {(m.site, m.gpus): first + i for i, m in enumerate(job.modes)}
-        return _Row(job.modes, first, mode_index, begin + level_start[0])
+        return _Kind(job.modes, first, mode_index, begin + level_start[0])
 
 
 def _site_key(sites: Sequence[Site]) -> tuple[tuple[str, str, float | None], ...]:
