@@ -70,7 +70,13 @@ def _up_to_the_limit(file: BinaryIO | gzip.GzipFile) -> bytes:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write a text as UTF-8, whole or not at all; see :func:`write_bytes`."""
-    write_bytes(path, text.encode())
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as problem:
+        raise UsageError(
+            f"output '{path}': cannot be written ({problem}); drop the stray surrogate"
+        ) from None
+    write_bytes(path, data)
 
 
 def write_bytes(path: str | Path, data: bytes) -> None:

@@ -6,6 +6,8 @@ and what they say is turned into the data classes of :mod:`edgeflow_opt.problem.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,7 +33,8 @@ from edgeflow_opt.problem.data import (
     Weights,
 )
 from edgeflow_opt.problem.files import read_bytes, write_text
-from edgeflow_opt.problem.parsing import convert_document, parse_json
+from edgeflow_opt.problem.parsing import convert_document, parse_json, whole_numbers
+from edgeflow_opt.problem.validation import part_faults
 
 EPOCH_FORMAT = "edgeflow-epoch/1"
 SCHEDULE_FORMAT = "edgeflow-schedule/1"
@@ -204,7 +207,10 @@ def problem_from_dict(document: Any, source: str = "") -> EpochProblem:
     InstanceError
         With every fault of the document.
     """
-    wire = convert_document(document, WireEpoch, EPOCH_FORMAT, source, InstanceError)
+    try:
+        wire = convert_document(document, WireEpoch, EPOCH_FORMAT, source, InstanceError)
+    except InstanceError as error:
+        raise InstanceError((*error.faults, *_faults_of_rest(document)), source) from None
     faults: tuple[Fault, ...] = ()
     if wire.grid[0] != wire.now:
         fault = Fault(
@@ -228,6 +234,40 @@ def problem_from_dict(document: Any, source: str = "") -> EpochProblem:
     if faults:
         raise InstanceError(faults, source)
     return problem
+
+
+def _faults_of_rest(document: Any) -> Iterator[Fault]:
+    """Yield the faults of meaning of those sites and jobs of a document that have the right types."""
+    if not isinstance(document, dict) or document.get("format") != EPOCH_FORMAT:
+        return
+    sites, jobs = (_objects(document.get(key)) for key in ("sites", "jobs"))
+    names = [site.get("name") for site in sites]
+    grid = next(_converted([document.get("grid")], tuple[_Time, ...]), ())
+    # Without the names of all sites nothing can be said of the modes of jobs.
+    complete = (
+        bool(names)
+        and len(names) == len(document["sites"])
+        and all(isinstance(name, str) and name for name in names)
+    )
+    yield from part_faults(
+        grid[0] if grid else None,
+        (_site(wire) for wire in _converted(sites, WireSite)),
+        (_job(wire) for wire in _converted(jobs if complete else (), WireJob)),
+        [name for name in names if isinstance(name, str)],
+        [job["id"] for job in jobs if isinstance(job.get("id"), str)],
+    )
+
+
+def _objects(values: Any) -> list[dict[str, Any]]:
+    """Return the JSON objects in a list; none where it is no list."""
+    return [v for v in values if isinstance(v, dict)] if isinstance(values, list) else []
+
+
+def _converted(values: Iterable[Any], kind: Any) -> Iterator[Any]:
+    """Yield those of `values` that have the right types, converted."""
+    for value in values:
+        with suppress(msgspec.ValidationError, OverflowError):
+            yield msgspec.convert(whole_numbers(value), kind, strict=True)
 
 
 def _site(wire: WireSite) -> Site:

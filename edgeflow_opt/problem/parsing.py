@@ -126,7 +126,7 @@ def convert_document(
     except (msgspec.ValidationError, OverflowError):
         pass
     try:
-        document = _whole_numbers(document)
+        document = whole_numbers(document)
         return msgspec.convert(document, wire, strict=True)
     except RecursionError:
         raise error((_TOO_DEEP,), source) from None
@@ -137,14 +137,14 @@ def convert_document(
         raise error(faults or (Fault("document", "", str(first)),), source) from None
 
 
-def _whole_numbers(value: Any) -> Any:
+def whole_numbers(value: Any) -> Any:
     """Return `value` with every float that is whole as an int: in the formats 2.0 is 2."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
-        return {key: _whole_numbers(item) for key, item in value.items()}
+        return {key: whole_numbers(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_whole_numbers(item) for item in value]
+        return [whole_numbers(item) for item in value]
     return value
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import reprlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.errors import Fault
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.data import Grid, Job, Objective, Site
 
 _MAX = 1e15
+#: Positive numbers below this would leave the range of floating point in quotients.
+_LEAST = 1e-100
 _SHOWN = 60
 
 
@@ -58,17 +60,38 @@ def faults_of(
     """Return every fault of an instance given by its parts; an empty list where it is valid."""
     faults = list(_grid_faults(grid.boundaries))
     now = grid.boundaries[0] if grid.boundaries and not faults else None
-    for site in sites:
-        faults += _site_faults(site, now)
-    faults += _duplicates("site", [site.name for site in sites])
     if not sites:
         faults.append(Fault("instance", "sites", "at least one site is needed"))
-    by_name = {site.name: site for site in sites}
-    for job in jobs:
-        faults += _job_faults(job, by_name, now)
-    faults += _duplicates("job", [job.id for job in jobs])
+    faults += part_faults(now, sites, jobs, [site.name for site in sites], [job.id for job in jobs])
     faults += _objective_faults(objective)
     return faults
+
+
+def part_faults(
+    now: float | None,
+    sites: Iterable[Site],
+    jobs: Iterable[Job],
+    site_names: Sequence[str],
+    job_ids: Sequence[str],
+) -> Iterator[Fault]:
+    """Yield the faults of sites and jobs that may be some of an instance only.
+
+    Parameters
+    ----------
+    now
+        Start of the grid; None = not known.
+    sites, jobs
+        Those to be looked at.
+    site_names, job_ids
+        Those of the whole instance.
+    """
+    for site in sites:
+        yield from _site_faults(site, now)
+    yield from _duplicates("site", site_names)
+    known = dict.fromkeys(site_names)
+    for job in jobs:
+        yield from _job_faults(job, known, now)
+    yield from _duplicates("job", job_ids)
 
 
 def _number(
@@ -93,6 +116,11 @@ def _number(
         yield Fault(owner, field, "must be a whole number", shown(value))
     elif positive and not value > 0:
         yield Fault(owner, field, "must be above 0", shown(value))
+    elif 0 < abs(value) < _LEAST:
+        yield Fault(
+            owner, field, "magnitude must be at least 1e-100, or 0", shown(value),
+            "choose a smaller unit",
+        )  # fmt: skip
     elif nonnegative and not value >= 0:
         yield Fault(owner, field, "must be at least 0", shown(value))
 
@@ -149,6 +177,11 @@ def _grid_faults(boundaries: Sequence[float]) -> Iterator[Fault]:
                 owner, f"grid[{index + 1}]", f"must be above grid[{index}] = {left!r}",
                 shown(right), "sort the boundaries and drop equal ones",
             )  # fmt: skip
+        elif right - left < _LEAST:
+            yield Fault(
+                owner, f"grid[{index + 1}]", "a slot must be at least 1e-100 s long",
+                shown(right), "choose longer slots",
+            )  # fmt: skip
 
 
 def _site_faults(site: Site, now: float | None) -> Iterator[Fault]:
@@ -186,7 +219,7 @@ def _site_faults(site: Site, now: float | None) -> Iterator[Fault]:
             )  # fmt: skip
 
 
-def _job_faults(job: Job, sites: dict[str, Site], now: float | None) -> Iterator[Fault]:
+def _job_faults(job: Job, sites: Collection[str], now: float | None) -> Iterator[Fault]:
     owner = f"job {shown(job.id)}"
     yield from _name(owner, "id", job.id)
     deadline_ok = arrival_ok = True
@@ -222,7 +255,7 @@ def _job_faults(job: Job, sites: dict[str, Site], now: float | None) -> Iterator
     yield from _history_faults(owner, job, sites, now if arrival_ok else None)
 
 
-def _mode_faults(owner: str, job: Job, sites: dict[str, Site]) -> Iterator[Fault]:
+def _mode_faults(owner: str, job: Job, sites: Collection[str]) -> Iterator[Fault]:
     if not job.modes:
         yield Fault(owner, "modes", "needs at least one mode")
     seen: set[tuple[str, Any]] = set()
@@ -244,7 +277,7 @@ def _mode_faults(owner: str, job: Job, sites: dict[str, Site]) -> Iterator[Fault
 
 
 def _history_faults(
-    owner: str, job: Job, sites: dict[str, Site], now: float | None
+    owner: str, job: Job, sites: Collection[str], now: float | None
 ) -> Iterator[Fault]:
     """Yield faults of `running` and `last_site`: what the job did before now."""
     if job.last_site is not None and job.last_site not in sites:

@@ -389,3 +389,29 @@ def test_unknown_schema() -> None:
     """A format that does not exist is a usage error that names those that do."""
     with pytest.raises(UsageError, match=r"'edgeflow-epoch/9' is not known; known are"):
         json_schema("edgeflow-epoch/9")
+
+
+def test_faults_of_types_and_of_meaning_come_together() -> None:
+    """What has the right types is looked at even where something else has not."""
+    document = instance_document()
+    job = document["jobs"][0]
+    document["unknown"] = 1
+    document["sites"][0]["capacity"] = [[5, 64]]
+    document["jobs"] = [
+        {**job, "id": "typed", "work": -1},
+        {**job, "id": "lost", "running": None, "modes": [{"site": "moon", "gpus": 1, "rate": 1.0}]},
+        job,
+        job,
+        7,
+    ]
+    with pytest.raises(InstanceError, match="unknown") as caught:
+        problem_from_dict(document)
+    told = [(fault.object, fault.field) for fault in caught.value.faults]
+    assert told == [
+        ("document", "'unknown'"),
+        ("job 'typed'", "work"),
+        ("document", "jobs[4]"),
+        ("site 'cloud'", "capacity[0][0]"),
+        ("job 'lost'", "modes[0].site"),
+        ("job 'j1'", "id"),
+    ]

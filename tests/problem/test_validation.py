@@ -57,6 +57,12 @@ CASES: list[tuple[dict[str, Any], str]] = [
     ({"grid": Grid((0.0,))}, r"instance, grid: needs at least two boundaries, got \[0.0\]; give"),
     ({"grid": Grid(())}, r"instance, grid: needs at least two boundaries, got \[\]; give now"),
     ({"grid": Grid((0.0, 5.0, 5.0))}, r"grid\[2\]: must be above grid\[1\] = 5.0, got 5.0; sort"),
+    ({"grid": Grid((0.0, 5e-324))}, r"grid\[1\]: magnitude must be at least 1e-100, or 0, got 5e"),
+    (
+        {"grid": Grid((-1e-100, 0.0, 9e-100, math.nextafter(9e-100, 1.0)))},
+        r"grid\[3\]: a slot must be at least 1e-100 s long, got 9e-100|9.0",
+    ),
+    (_job(work=1e-300), r"job 'j', work: magnitude must be at least 1e-100, or 0, got 1e-300; cho"),
     ({"grid": Grid((0.0, 5.0, 4.0))}, r"grid\[2\]: must be above grid\[1\] = 5.0, got 4.0; sort"),
     ({"grid": Grid((0.0, math.nan))}, r"instance, grid\[1\]: must be a finite number, got nan"),
     ({"grid": Grid((-math.inf, 1.0))}, r"instance, grid\[0\]: must be a finite number, got -inf"),

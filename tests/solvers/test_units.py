@@ -29,7 +29,7 @@ def test_weights_near_one_are_left_alone() -> None:
     assert in_unit_of_solvers(problem)[0] is problem
 
 
-@pytest.mark.parametrize("weight", [1e-300, 1e-12, 0.3, 3e9, 1e15])
+@pytest.mark.parametrize("weight", [1e-90, 1e-12, 0.3, 3e9, 1e15])
 def test_the_heaviest_job_weighs_about_one_and_no_bit_is_lost(weight: float) -> None:
     """Weights of no common unit are divided by a power of two: the heaviest comes to [1, 2)."""
     problem = small()
