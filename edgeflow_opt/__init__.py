@@ -15,7 +15,9 @@ from edgeflow_opt.errors import UsageError as UsageError
 
 if TYPE_CHECKING:
     from edgeflow_opt.analysis import Comparison as Comparison
+    from edgeflow_opt.analysis import PolicyComparison as PolicyComparison
     from edgeflow_opt.analysis import compare as compare
+    from edgeflow_opt.analysis import compare_policies as compare_policies
     from edgeflow_opt.analysis.explain import Explanation as Explanation
     from edgeflow_opt.analysis.explain import explain as explain
     from edgeflow_opt.problem import Allocation as Allocation
@@ -56,7 +58,12 @@ if TYPE_CHECKING:
 #: The module that public names come from: those names.
 _HOMES = {
     "edgeflow_opt.analysis.explain": ("Explanation", "explain"),
-    "edgeflow_opt.analysis": ("Comparison", "compare"),
+    "edgeflow_opt.analysis": (
+        "Comparison",
+        "PolicyComparison",
+        "compare",
+        "compare_policies",
+    ),
     "edgeflow_opt.problem": (
         "Allocation",
         "CheckReport",

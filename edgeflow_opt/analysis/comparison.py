@@ -366,7 +366,7 @@ def labels_of(paths: Sequence[str]) -> list[str]:
 
 
 def installed_solvers() -> list[str]:
-    """Return the names of the solvers whose libraries are there, in the order of the registry."""
+    """Return the names of the solvers whose libraries are there; families such as pulp are left out."""
     import importlib.util
 
     from edgeflow_opt.solvers import SOLVERS
@@ -374,9 +374,12 @@ def installed_solvers() -> list[str]:
     names = []
     for name in SOLVERS.names():
         try:
-            requires = SOLVERS.get(name).capabilities.requires
+            solver = SOLVERS.get(name)
+            requires = solver.capabilities.requires
         except Exception:
             continue  # a broken plug-in is not installed
+        if hasattr(solver, "member"):
+            continue  # a family: its members are named one by one
         if all(importlib.util.find_spec(module) is not None for module in requires):
             names.append(name)
     return names

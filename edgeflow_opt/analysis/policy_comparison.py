@@ -16,7 +16,8 @@ from edgeflow_opt.errors import EdgeflowError, Fault, InputError, UsageError
 
 if TYPE_CHECKING:
     from edgeflow_opt.analysis.history import History
-    from edgeflow_opt.workloads import Trace
+    from edgeflow_opt.problem import Job, Site
+    from edgeflow_opt.workloads import Outage, Trace
 
 #: Name and version of the document.
 POLICIES_FORMAT = "edgeflow-policies/1"
@@ -33,7 +34,8 @@ POLICY_MEASURES: Mapping[str, bool] = {
 #: Settings of a simulation, with what they are unless given.
 SETTINGS: Mapping[str, Any] = {
     "cloud_gpus": 32, "edge_servers": 0, "tide": "constant", "overhead": "none",
-    "deadlines": None, "arrival_scale": 1.0, "merge_s": 0.0, "head": None,
+    "deadlines": None, "arrival_scale": 1.0, "merge_s": 0.0, "head": None, "failures": None,
+    "withdrawals": None,
 }  # fmt: skip
 
 
@@ -277,6 +279,7 @@ def compare_policies(
     seeds: Iterable[int] = (0,),
     *,
     sweep: Mapping[str, Sequence[Any]] | None = None,
+    bound_s: float | None = None,
     on_row: Callable[[PolicyRow], None] | None = None,
     **settings: Any,
 ) -> PolicyComparison:
@@ -293,12 +296,16 @@ def compare_policies(
         Of the trace, the deadlines and the policies.
     sweep
         Values by name of a setting: every combination is run.
+    bound_s
+        Also bound what any schedule can meet with all arrivals known, in so many seconds a trace;
+        None = no bound.
     on_row
         Called with every row as soon as it is there.
     **settings
         See :data:`SETTINGS`: ``cloud_gpus``, ``edge_servers``, ``tide``, ``overhead``,
         ``deadlines`` (None = as in the trace, or a pair (low, high) of factors of the duration),
-        ``arrival_scale``, ``merge_s``, ``head`` (only so many jobs).
+        ``arrival_scale``, ``merge_s``, ``head`` (only so many jobs), ``failures`` and
+        ``withdrawals`` (None, or mean seconds up and down of nodes and of edge servers).
 
     Returns
     -------
@@ -325,48 +332,38 @@ def compare_policies(
         chosen = {**SETTINGS, **settings, **dict(zip(sweep, values, strict=True))}
         for seed in seeds:
             base = trace(seed) if callable(trace) else trace
+            scenario = scenario_of(base, seed, chosen)
+            bound = None if bound_s is None else bound_of_scenario(scenario, bound_s)
             for name, given in options.items():
-                row = simulate_row(base.name or "trace", base, name, seed, chosen, given)[0]
+                label = base.name or "trace"
+                row, _ = simulate_row(label, scenario, name, seed, chosen, given, bound)
                 rows.append(row)
                 if on_row is not None:
                     on_row(row)
     return PolicyComparison(rows=tuple(rows), versions=versions())
 
 
-def simulate_row(
-    label: str,
-    trace: Trace,
-    policy: str,
-    seed: int,
-    settings: Mapping[str, Any],
-    options: Mapping[str, Any],
-) -> tuple[PolicyRow, History | None]:
-    """Simulate one policy; a failure of it becomes a row that says so.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """What is simulated: a trace on a cluster, with all that is drawn by the seed.
 
     Parameters
     ----------
-    label
-        Name of the trace.
-    trace
-        As it is before the settings.
-    policy, options
-        Name and options of the policy; the seed is added where the policy has one.
-    seed
-        Of the deadlines and the policy.
-    settings
-        See :data:`SETTINGS`.
-
-    Returns
-    -------
-    row
-        The row.
-    history
-        What was carried out; None where the policy failed.
+    jobs, sites, outages
+        As in :func:`edgeflow_opt.simulate`.
+    digest
+        Hash of the trace.
     """
-    from edgeflow_opt.analysis.history import History
-    from edgeflow_opt.policies import POLICIES, make_policy
-    from edgeflow_opt.simulation import simulate
-    from edgeflow_opt.workloads import cluster
+
+    jobs: tuple[Job, ...]
+    sites: tuple[Site, ...]
+    outages: tuple[Outage, ...]
+    digest: str
+
+
+def scenario_of(trace: Trace, seed: int, settings: Mapping[str, Any]) -> Scenario:
+    """Return what `settings` (:data:`SETTINGS`) make of a trace, with a seed for all draws."""
+    from edgeflow_opt.workloads import cluster, draw_outages
 
     if settings["head"] is not None:
         trace = trace.head(settings["head"])
@@ -378,23 +375,84 @@ def simulate_row(
         settings["cloud_gpus"], settings["edge_servers"], tide=settings["tide"],
         start_s=trace.start, end_s=trace.end,
     )  # fmt: skip
+    outages = tuple(
+        outage
+        for kind, name in (("cloud", "failures"), ("edge", "withdrawals"))
+        if settings[name] is not None
+        for outage in draw_outages(
+            sites, kind, *settings[name], start_s=trace.start, end_s=trace.end, seed=seed
+        )
+    )
+    return Scenario(
+        jobs=trace.jobs(), sites=tuple(sites), outages=outages, digest=trace_digest(trace)
+    )
+
+
+def bound_of_scenario(scenario: Scenario, time_limit_s: float) -> float:
+    """Return the proven bound on the met weight of any schedule, all arrivals known."""
+    from edgeflow_opt.clairvoyant import clairvoyant_bound
+    from edgeflow_opt.workloads import with_outages
+
+    return clairvoyant_bound(
+        scenario.jobs, with_outages(scenario.sites, scenario.outages),
+        time_limit_s=time_limit_s, schedule=False,
+    ).bound  # fmt: skip
+
+
+def simulate_row(
+    label: str,
+    scenario: Scenario,
+    policy: str,
+    seed: int,
+    settings: Mapping[str, Any],
+    options: Mapping[str, Any],
+    bound: float | None = None,
+) -> tuple[PolicyRow, History | None]:
+    """Simulate one policy; a failure of it becomes a row that says so.
+
+    Parameters
+    ----------
+    label
+        Name of the trace.
+    scenario
+        What is simulated.
+    policy, options
+        Name and options of the policy; the seed is added where the policy has one.
+    seed, settings
+        Those of the scenario.
+    bound
+        On the met jobs, where it is known.
+
+    Returns
+    -------
+    row
+        The row.
+    history
+        What was carried out; None where the policy failed.
+    """
+    from edgeflow_opt.analysis.history import History
+    from edgeflow_opt.policies import POLICIES, make_policy
+    from edgeflow_opt.simulation import simulate
+    from edgeflow_opt.workloads import with_outages
+
     known: dict[str, Any] = {
         "trace": label, "policy": policy, "seed": seed, "settings": dict(settings),
-        "digest": trace_digest(trace),
+        "digest": scenario.digest, "bound": bound,
     }  # fmt: skip
     given = dict(options)
     if "seed" in inspect.signature(POLICIES.get(policy)).parameters:
         given.setdefault("seed", seed)
-    jobs = trace.jobs()
     try:
         result = simulate(
-            jobs, sites, make_policy(policy, **given), overhead=settings["overhead"],
-            merge_s=settings["merge_s"], name=policy,
+            scenario.jobs, scenario.sites, make_policy(policy, **given),
+            overhead=settings["overhead"], merge_s=settings["merge_s"],
+            outages=scenario.outages, name=policy,
         )  # fmt: skip
     except EdgeflowError as error:
         return PolicyRow(**known, message=str(error), error_code=error.exit_code), None
     row = PolicyRow(**known, metrics=result.metrics.to_dict())
-    return row, History.of_simulation(jobs, sites, result)
+    sites = with_outages(scenario.sites, scenario.outages)
+    return row, History.of_simulation(scenario.jobs, sites, result)
 
 
 def trace_digest(trace: Trace) -> str:
@@ -421,10 +479,12 @@ def policies_from_document(document: Any, source: str = "") -> PolicyComparison:
             return PolicyComparison(rows=rows, versions=document.get("versions") or {})
         if kind == "edgeflow-simulation/1":
             settings = {n: v for n, v in document["settings"].items() if n in SETTINGS}
+            bound = (document.get("bound") or {}).get("bound")
             rows = tuple(
                 PolicyRow(
                     trace=document["trace"], policy=entry["policy"],
                     seed=document["settings"].get("seed", 0), settings=settings, metrics=entry,
+                    bound=bound,
                 )
                 for entry in document["results"]
             )  # fmt: skip

@@ -43,11 +43,11 @@ def demo(
     Runs in under a minute (plus a one-time compilation after installation).
     """
     from edgeflow_opt.analysis import compare
+    from edgeflow_opt.analysis.comparison import installed_solvers
     from edgeflow_opt.cli.comparison import notes, rows_tables, watch_of, worst_exit_code
     from edgeflow_opt.cli.console import console, show, show_json, size_of
     from edgeflow_opt.cli.simulate import options_of
     from edgeflow_opt.cli.simulations import load_line, loads_of, results_tables, run_policies
-    from edgeflow_opt.cli.solvers import installed_solvers
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.simulation import parse_overhead, simulation_document
     from edgeflow_opt.workloads import cluster, demo_problem, demo_trace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -94,6 +95,10 @@ def simulate(
         ),
     ] = None,
     skip_bad_rows: SkipBadRows = False,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Also write an HTML report, with charts."),
+    ] = None,
     output: Output = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -119,6 +124,7 @@ def simulate(
     server_means = means_of(withdrawals, "--withdrawals")
     losses = _overhead_of(overhead)
     check_output(output, trace, tide)
+    check_output(report, trace, tide)
     with stdout_kept_pure():
         options = options_of(names, assignments_of(policy_option, "--policy-option"), {
             "solver": solver, "time_limit_s": time_limit, "seed": seed,
@@ -163,6 +169,14 @@ def simulate(
     document["failures"] = [fault.document() for fault in faults]
     if output is not None:
         write_text(output, json_text(document))
+    if report is not None:
+        from edgeflow_opt.analysis.history import History
+        from edgeflow_opt.analysis.policy_comparison import policies_from_document
+        from edgeflow_opt.analysis.report import write_report
+
+        left = with_outages(sites, outages)
+        histories = [History.of_simulation(jobs.jobs(), left, result) for result in results]
+        write_report(policies_from_document(document), report, histories=histories)
     if as_json:
         show_json(document)
     else:

@@ -56,17 +56,6 @@ def solver_entries() -> list[dict[str, Any]]:
     return entries
 
 
-def installed_solvers() -> list[str]:
-    """Return the names of the solvers that can run here; families such as pulp are left out."""
-    from edgeflow_opt.solvers import SOLVERS
-
-    return [
-        entry["name"]
-        for entry in solver_entries()
-        if entry["available"] and not hasattr(SOLVERS.get(entry["name"]), "member")
-    ]
-
-
 def missing_modules(modules: tuple[str, ...]) -> list[str]:
     """Return those of `modules` that cannot be imported."""
     import importlib.util

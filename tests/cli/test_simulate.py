@@ -302,3 +302,12 @@ def test_output_must_not_overwrite_the_trace(trace_file: Path) -> None:
     ran = simulate(trace_file, "-o", trace_file)
     assert ran.code == 2
     assert trace_file.read_text() == TRACE
+
+
+def test_report(trace_file: Path, tmp_path: Path) -> None:
+    """``--report`` writes a page with what every policy carried out."""
+    output = tmp_path / "r.html"
+    assert simulate(trace_file, "--policy", "one,two", "--report", output).code == 0
+    html = output.read_text()
+    assert html.count("carried out</h2>") == 2
+    assert "2 of 3 deadlines met" in html

@@ -9,11 +9,15 @@ import platform
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.analysis.bench.records import Record
+from edgeflow_opt.analysis.policy_comparison import SETTINGS
 from edgeflow_opt.analysis.rows import FAILED, Row
 from edgeflow_opt.errors import EdgeflowError
+
+if TYPE_CHECKING:
+    from edgeflow_opt.analysis.policy_comparison import Scenario
 
 #: Parameters of generators that take a pair of numbers: a list of two is one value of theirs.
 PAIRS = frozenset({"deadline_factors", "weights"})
@@ -28,7 +32,7 @@ class Cell:
     suite
         Name of the suite.
     kind
-        ``"solve"`` or ``"simulate"``.
+        ``"solve"``, ``"simulate"``, or ``"bound"`` (what any policy can meet on the trace).
     label
         Name of the instance or trace in results.
     contender
@@ -59,12 +63,14 @@ class Cell:
     def id(self) -> str:
         """Return the first 16 hexadecimal digits of a hash of all that decides the result.
 
-        Of a file its content counts, not its place; versions and machines do not.
+        Of a file its content counts, not its place; versions and machines do not, nor do settings
+        that are as they are by default, so that new ones change no id.
         """
         source = {name: value for name, value in self.source.items() if name != "file"}
         parts = [
             self.kind, self.label, self.contender, self.seed, source,
-            dict(self.settings), dict(self.options),
+            {n: v for n, v in self.settings.items() if n not in SETTINGS or v != SETTINGS[n]},
+            dict(self.options),
         ]  # fmt: skip
         text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -83,7 +89,7 @@ def run_cell(cell: Cell) -> Record:
     began = time.perf_counter()
     failure = None
     try:
-        row, digest = _solved(cell) if cell.kind == "solve" else _simulated(cell)
+        row, digest = {"solve": _solved, "simulate": _simulated, "bound": _bounded}[cell.kind](cell)
     except EdgeflowError as error:
         row, digest, failure = failed_row(cell, str(error), error.exit_code), "", "error"
     except Exception as error:
@@ -156,17 +162,37 @@ def _simulated(cell: Cell) -> tuple[dict[str, Any], str]:
     import dataclasses
 
     from edgeflow_opt.analysis.policy_comparison import simulate_row
+
+    scenario = _scenario(cell)
+    row, _ = simulate_row(
+        cell.label, scenario, cell.contender, cell.seed, cell.settings, cell.options
+    )
+    return dataclasses.replace(row, settings=_all_settings(cell)).document(), row.digest
+
+
+def _bounded(cell: Cell) -> tuple[dict[str, Any], str]:
+    from edgeflow_opt.analysis.policy_comparison import PolicyRow, bound_of_scenario
+
+    scenario = _scenario(cell)
+    row = PolicyRow(
+        trace=cell.label, policy=cell.contender, seed=cell.seed, settings=_all_settings(cell),
+        bound=bound_of_scenario(scenario, cell.options["time_limit_s"]), digest=scenario.digest,
+    )  # fmt: skip
+    return row.document(), scenario.digest
+
+
+def _scenario(cell: Cell) -> Scenario:
+    from edgeflow_opt.analysis.policy_comparison import scenario_of
     from edgeflow_opt.workloads import generate_trace, read_trace
 
-    settings = dict(cell.settings)
+    settings = cell.settings
     if "file" in cell.source:
         trace = read_trace(cell.source["file"])
     else:
         # A load refers to the cluster that the trace meets, unless another is named.
         arguments = {"cloud_gpus": settings["cloud_gpus"], **_arguments(cell)}
         trace = generate_trace(**arguments, seed=cell.seed)
-    row, _ = simulate_row(cell.label, trace, cell.contender, cell.seed, settings, cell.options)
-    return dataclasses.replace(row, settings=_all_settings(cell)).document(), row.digest
+    return scenario_of(trace, cell.seed, settings)
 
 
 def _arguments(cell: Cell) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,7 +30,7 @@ class Record:
     cell
         Id of the cell: a hash of all that it is made of.
     kind
-        ``"solve"`` or ``"simulate"``.
+        ``"solve"``, ``"simulate"`` or ``"bound"``.
     seed
         Of the cell.
     digest
@@ -180,10 +180,22 @@ def comparisons_of(
     for record in records:
         versions |= record.versions
     rows = tuple(Row.from_document(r.row) for r in records if r.kind == "solve")
-    simulated = tuple(_policy_row(r.row) for r in records if r.kind == "simulate")
+    bounds = {
+        _scenario_key(r.row): r.row["bound"] for r in records if r.kind == "bound" and not r.failure
+    }
+    simulated = tuple(
+        replace(_policy_row(r.row), bound=bounds.get(_scenario_key(r.row)))
+        for r in records
+        if r.kind == "simulate"
+    )
     solvers = Comparison(rows=rows, versions=versions) if rows else None
     policies = PolicyComparison(rows=simulated, versions=versions) if simulated else None
     return solvers, policies
+
+
+def _scenario_key(row: Mapping[str, Any]) -> str:
+    """Return what the simulations of one trace with one seed under the same settings share."""
+    return json.dumps([row["trace"], row["seed"], row["settings"]], sort_keys=True)
 
 
 def _policy_row(document: Mapping[str, Any]) -> PolicyRow:

@@ -74,6 +74,7 @@ def read_suite(path: str | Path) -> Suite:
         cloud_gpus = 16
         edge_servers = [0, 8]              # also tide, overhead, deadlines, arrival_scale, ...
         policy_options.exact = { time_limit_s = 0.1 }
+        bound_s = 10                       # also bound what any policy can meet, in so many s
 
     A list in the place of a single value is swept; all combinations are run with all seeds. The
     seed is that of generated instances and traces, of re-drawn deadlines (``deadlines =
@@ -175,7 +176,7 @@ class _Reader:
         from edgeflow_opt.simulation import parse_overhead
         from edgeflow_opt.workloads import generate_trace
 
-        known = ("traces", "generate", "policies", "policy_options", *SETTINGS)
+        known = ("traces", "generate", "policies", "policy_options", "bound_s", *SETTINGS)
         self._refuse_unknown(owner, part, known)
         names = self._names(owner, "policies", part, POLICIES.get)
         options = self._options_of(owner, "policy_options", part, names)
@@ -187,21 +188,40 @@ class _Reader:
         for settings in combinations:
             self._try(owner, "overhead", parse_overhead, str(settings["overhead"]))
             settings["deadlines"] = self._deadlines(owner, settings["deadlines"])
+            for name in ("failures", "withdrawals"):
+                settings[name] = self._means(owner, name, settings[name])
             tide = settings["tide"]
             if tide not in ("constant", "daily"):
                 settings["tide"] = str(self.folder / str(tide))
             for name in ("cloud_gpus", "edge_servers", "arrival_scale", "merge_s"):
                 if not _is_number(settings[name]) or settings[name] < 0:
                     self.fault(owner, name, "must be a number >= 0", repr(settings[name]))
+        contenders = [("simulate", name, options.get(name, {})) for name in names]
+        bound_s = part.get("bound_s")
+        if bound_s is not None:
+            if not _is_number(bound_s) or not 0 < bound_s < float("inf"):
+                self.fault(owner, "bound_s", "must be a number above 0", repr(bound_s))
+            contenders.insert(0, ("bound", "clairvoyant", {"time_limit_s": bound_s}))
         return [
             Cell(
-                suite=self.name, kind="simulate", label=label, contender=name, seed=seed,
-                source=source, settings=settings, options=options.get(name, {}),
+                suite=self.name, kind=kind, label=label, contender=name, seed=seed,
+                source=source, settings=settings, options=chosen,
             )
-            for (label, source), settings, seed, name in itertools.product(
-                sources, combinations, seeds, names
+            for (label, source), settings, seed, (kind, name, chosen) in itertools.product(
+                sources, combinations, seeds, contenders
             )
         ]  # fmt: skip
+
+    def _means(self, owner: str, field: str, value: Any) -> list[float] | None:
+        if value is None:
+            return None
+        try:
+            up_s, down_s = (float(number) for number in str(value).split(","))
+        except ValueError:
+            up_s = down_s = 0.0
+        if not (0 < up_s < float("inf") and 0 < down_s < float("inf")):
+            self.fault(owner, field, "must be 'UP,DOWN', mean seconds above 0", repr(value))
+        return [up_s, down_s]
 
     def _deadlines(self, owner: str, value: Any) -> list[float] | None:
         if value is None or value == "trace":

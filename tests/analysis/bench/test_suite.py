@@ -9,6 +9,7 @@ import pytest
 import edgeflow_opt
 from edgeflow_opt.analysis.bench import read_suite
 from edgeflow_opt.analysis.bench.cells import run_cell
+from edgeflow_opt.analysis.bench.records import comparisons_of
 from edgeflow_opt.errors import InputError
 from edgeflow_opt.workloads import generate_problem, generate_trace, write_trace
 
@@ -79,17 +80,22 @@ def test_cells_run_to_rows(tmp_path: Path) -> None:
             generate = { num_jobs = 5, load = 1.0 }
             policies = ["edgeflow-select"]
             cloud_gpus = 8
+            bound_s = 5
             """,
         )
     )
     records = [run_cell(cell) for cell in suite.cells]
-    assert [r.failure for r in records] == [None] * 8
+    assert [r.failure for r in records] == [None] * 12
     assert records[0].row["instance"] == "i.json"
     assert records[0].digest == records[1].digest  # one file, two seeds
     assert records[2].digest != records[3].digest  # generated with each seed
     assert records[-1].row["settings"]["load"] == 1.0
     assert records[-1].row["metrics"]["jobs"] == 5
     assert all(r.versions["edgeflow-opt"] for r in records)
+    _, policies = comparisons_of(records)
+    assert policies is not None
+    assert all(r.bound is not None and (r.value("met") or 0) <= r.bound for r in policies.rows)
+    assert len(policies.rows) == 4
 
 
 def test_a_cell_that_fails_says_so(tmp_path: Path) -> None:
@@ -145,4 +151,4 @@ def test_no_suites(tmp_path: Path, text: str, message: str) -> None:
 def test_the_sample_is_a_suite() -> None:
     """The suite that comes with the package is in order."""
     sample = Path(__file__).parents[3] / "benchmarks" / "suites" / "sample.toml"
-    assert len(read_suite(sample).cells) == 5 * (4 * 4 + 2 * 2 * 2)
+    assert len(read_suite(sample).cells) == 5 * (4 * 4 + 2 * 2 * 3)
