@@ -1,0 +1,1 @@
+"""Instances of related problems that nobody here made, with values known from elsewhere."""
