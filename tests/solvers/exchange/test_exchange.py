@@ -27,7 +27,8 @@ from tests.strategies import problems
 FORMULATIONS = ("malleable", "moldable", "plan")
 
 
-def _by_highs(model: Path, solution: Path) -> str:
+def by_highs(model: Path, solution: Path) -> str:
+    """Solve a file with HiGHS, write its solution, and return its status."""
     import highspy
 
     native = highspy.Highs()
@@ -40,7 +41,8 @@ def _by_highs(model: Path, solution: Path) -> str:
     return str(native.modelStatusToString(native.getModelStatus()))
 
 
-def _by_cbc(model: Path, solution: Path) -> str:
+def by_cbc(model: Path, solution: Path) -> str:
+    """Solve a file with CBC, by its own command, write its solution, and return its status."""
     pulp = pytest.importorskip("pulp")
     command = getattr(pulp, "PULP_CBC_CMD", pulp.COIN_CMD)(msg=False)
     if not command.available():
@@ -51,7 +53,8 @@ def _by_cbc(model: Path, solution: Path) -> str:
     return solution.read_text().split(" - ")[0]
 
 
-def _by_scip(model: Path, solution: Path) -> str:
+def by_scip(model: Path, solution: Path) -> str:
+    """Solve a file with SCIP, write its solution, and return its status."""
     scip = pytest.importorskip("pyscipopt").Model()
     scip.hideOutput()
     scip.readProblem(str(model))
@@ -69,7 +72,7 @@ def _solved(problem: EpochProblem, folder: Path, by: Callable[[Path, Path], str]
 
 
 @pytest.mark.parametrize("form", ["mps", "lp"])
-@pytest.mark.parametrize("by", [_by_highs, _by_cbc, _by_scip])
+@pytest.mark.parametrize("by", [by_highs, by_cbc, by_scip])
 @pytest.mark.parametrize("formulation", FORMULATIONS)
 def test_other_solvers_reach_the_optimum(
     tmp_path: Path, by: Callable[[Path, Path], str], form: str, formulation: str
@@ -90,7 +93,7 @@ def test_levels_in_turn_give_the_lexicographic_optimum(tmp_path: Path, level: in
     problem = small()
     best = optimum(problem)
     assert best is not None
-    imported = _solved(problem, tmp_path, _by_highs, "mps", level=level, keep=best.value)
+    imported = _solved(problem, tmp_path, by_highs, "mps", level=level, keep=best.value)
     found, wanted = imported.schedule.objective.key(), best.value.key()
     assert found[: level - 1] == pytest.approx(wanted[: level - 1], abs=1e-6)
     assert found[level - 1] == pytest.approx(wanted[level - 1], abs=1e-6)
@@ -103,7 +106,7 @@ def test_random_instances_come_back_as_the_optimum(tmp_path: Path, problem: Epoc
     best = optimum(problem)
     assert best is not None
     for formulation in ("malleable", "plan"):
-        imported = _solved(problem, tmp_path, _by_highs, "mps", formulation=formulation)
+        imported = _solved(problem, tmp_path, by_highs, "mps", formulation=formulation)
         assert imported.report.valid
         assert imported.schedule.objective.met_weight == pytest.approx(best.value.met_weight)
 
@@ -115,14 +118,14 @@ def test_an_impossible_must_meet_stays_infeasible(tmp_path: Path) -> None:
     for formulation in FORMULATIONS:
         path = tmp_path / "model.lp"
         export(problem.replace(jobs=jobs), formulation, "lp", output=path)
-        assert _by_highs(path, tmp_path / "x.sol") == "Infeasible"
+        assert by_highs(path, tmp_path / "x.sol") == "Infeasible"
 
 
 def test_the_weighted_sum_is_exported_as_one_level(tmp_path: Path) -> None:
     """Where the objective is a weighted sum, level 1 of the export is that sum."""
     weights = Weights(met=1.0, progress=0.5, cost=0.001)
     problem = small(objective=Objective(mode="weighted", weights=weights))
-    imported = _solved(problem, tmp_path, _by_highs, "lp")
+    imported = _solved(problem, tmp_path, by_highs, "lp")
     best = optimum(problem)
     assert best is not None
     assert imported.schedule.objective.weighted == pytest.approx(best.value.weighted)
