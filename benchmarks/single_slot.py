@@ -6,8 +6,8 @@
 The model is that of the round of Sia (Subramanya et al., SOSP 2023): every job gets one
 configuration (a GPU type and a count) or none, so that the total normalised goodput is largest and
 no type is given out twice over. Here it is an epoch of one slot in which no job can be done, whose
-*progress* is the total: job weights and work are chosen so that a job earns exactly its normalised
-goodput. All contenders get the same instance in the same process and must prove the optimum
+*progress* is the total: the work is chosen so that the share of it that a job does is its normalised
+goodput, but for a factor. All contenders get the same instance in the same process and must prove the optimum
 (gap 0); building the model is on the clock of each, the checks of the front door on that of `auto`.
 """
 
@@ -36,7 +36,8 @@ TYPES = (("t4", 0.375, 1.0), ("rtx", 0.25, 1.8), ("a100", 0.375, 3.2))
 
 _SLOT_S = 60.0
 
-#: Progress is a share of the work, at most 1: work and weight are this much larger.
+#: Progress is a share of the work, at most 1: the work is this much larger than what the slowest
+#: configuration does in the slot.
 _SCALE = 1000.0
 
 
@@ -67,7 +68,6 @@ def round_problem(num_jobs: int, num_gpus: int, seed: int) -> EpochProblem:
                 id=f"job{index}",
                 deadline=1000.0 * _SLOT_S * _SCALE,
                 work=least * _SLOT_S * _SCALE,
-                weight=_SCALE,
                 modes=tuple(modes),
             )
         )
@@ -89,7 +89,7 @@ def _auto(problem: EpochProblem) -> tuple[float, bool]:
 
     result = solve(problem, "auto", levels=2, time_limit_s=120.0)
     assert result.objective is not None
-    return result.objective.progress, all(level.optimal for level in result.levels)
+    return _SCALE * result.objective.progress, all(level.optimal for level in result.levels)
 
 
 def _goodputs(problem: EpochProblem) -> list[list[tuple[int, int, float]]]:

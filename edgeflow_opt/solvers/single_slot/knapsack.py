@@ -21,7 +21,7 @@ up to L - v.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 #: Choices beside the best one of their job in the first core, and growth of a core that fails.
 _FIRST_CORE, _CORE_GROWTH = 150, 4
+
+#: What an unfinished core may leave open, as a share of what is open as a whole.
+_LOOSE = 0.2
 
 #: Relative width at which the multipliers are good enough, and most evaluations for each row.
 _DUAL_WIDTH, _EVALUATIONS_PER_ROW = 1e-7, 40
@@ -258,8 +261,11 @@ def select(
     rounded
         Rounds a bound down to what can be reached.
     """
+    # Tolerances of HiGHS are absolute: the largest value becomes one from 1 to 2.
+    scale = 2.0 ** -math.floor(math.log2(float(np.abs(problem.value).max(initial=0.0)) or 1.0))
+    problem = replace(problem, value=problem.value * scale)
     dual = multipliers(problem, lambda: control.stopped)
-    bound = rounded(dual.bound)
+    bound = rounded(dual.bound / scale) * scale
     chosen, value = None, -math.inf
     tie = _TIE * float(np.ptp(problem.value))
     order = np.sort(dual.regret[dual.regret > tie])
@@ -271,19 +277,23 @@ def select(
             # Beyond this nothing can be part of a better solution.
             width = min(width, _gap(dual.bound, value))
         near = dual.regret <= width
-        found = _solve_core(problem, near, engine, options, control)
+        whole = bool(near.all())
+        # A core that cannot be the last one need not be solved to the end.
+        open_gap = _gap(dual.bound, value) if chosen is not None else 0.0
+        loose = 0.0 if whole or width >= open_gap else _LOOSE * open_gap
+        found = _solve_core(problem, near, loose, engine, options, control)
         core_size = found.size
         if found.chosen is not None:
             worth = float(problem.value[found.chosen].sum())
             if worth > value:
                 chosen, value = found.chosen, worth
-        whole = bool(near.all())
         infeasible = whole and found.infeasible
         if infeasible:
             break
         if chosen is not None:
             closed = value >= bound - _SAME * max(1.0, abs(value))
-            if closed or (found.proven and (whole or width >= _gap(dual.bound, value))):
+            exact = found.proven and loose == 0.0
+            if closed or (exact and (whole or width >= _gap(dual.bound, value))):
                 bound = value
                 break
         if not found.proven:
@@ -292,10 +302,10 @@ def select(
     assert chosen is None or len(chosen) == len(problem.first)
     return Selection(
         chosen=chosen,
-        value=value,
-        bound=bound,
-        regret=dual.regret,
-        dual_bound=dual.bound,
+        value=value / scale,
+        bound=bound / scale,
+        regret=dual.regret / scale,
+        dual_bound=dual.bound / scale,
         infeasible=infeasible,
         num_core=core_size,
     )
@@ -317,11 +327,15 @@ class _CoreAnswer:
 def _solve_core(
     problem: Knapsack,
     near: BoolArray,
+    loose: float,
     engine: Engine,
     options: SolveOptions,
     control: SolveControl,
 ) -> _CoreAnswer:
-    """Solve the problem with the choices `near` alone; jobs with one of them are decided."""
+    """Solve the problem with the choices `near` alone; jobs with one of them are decided.
+
+    It is solved to within `loose` of its optimum.
+    """
     group = problem.group
     counts = np.bincount(group[near], minlength=len(problem.first))
     decided = np.nonzero(near & (counts[group] == 1))[0]
@@ -352,7 +366,7 @@ def _solve_core(
         rounding="optimistic",
         hint=None,
         seconds=control.left_s,
-        options=options,
+        options=replace(options, params={"mip_abs_gap": loose}) if loose > 0.0 else options,
         control=control,
     )
     chosen = None

@@ -134,7 +134,7 @@ def test_a_round_of_many_jobs_is_proven() -> None:
     assert all(level.optimal for level in result.levels)
     value, optimal = CONTENDERS["highs-bare"](problem)
     assert optimal
-    assert result.objective.progress == pytest.approx(value, rel=1e-6)
+    assert 1000.0 * result.objective.progress == pytest.approx(value, rel=1e-6)
 
 
 def test_next_to_no_time_leaves_the_greedy_plan() -> None:
