@@ -73,10 +73,18 @@ class Target:
 
 
 def _size(
-    num_jobs: int, num_slots: int, restart_s: float = 0.0, migration_s: float = 0.0
+    num_jobs: int,
+    num_slots: int,
+    restart_s: float = 0.0,
+    migration_s: float = 0.0,
+    moldable_share: float = 0.0,
 ) -> Instance:
     return Instance(
-        num_jobs=num_jobs, num_slots=num_slots, restart_s=restart_s, migration_s=migration_s
+        num_jobs=num_jobs,
+        num_slots=num_slots,
+        restart_s=restart_s,
+        migration_s=migration_s,
+        moldable_share=moldable_share,
     )
 
 
@@ -119,6 +127,27 @@ _ALL = (
         limit_s=10.0,
         criterion=gap_at_most(1.0),
         beside=("price", "highs"),
+    ),
+    Target(
+        name="moldable-30x24",
+        size=_size(30, 24, moldable_share=1.0),
+        limit_s=1.0,
+        criterion=optimal(0.9),
+        beside=SIDE_BY_SIDE,
+    ),
+    Target(
+        name="moldable-100x24",
+        size=_size(100, 24, moldable_share=1.0),
+        limit_s=10.0,
+        criterion=optimal(0.9),
+        beside=SIDE_BY_SIDE,
+    ),
+    Target(
+        name="moldable-1000x96",
+        size=_size(1000, 96, moldable_share=1.0),
+        limit_s=5.0,
+        criterion=gap_at_most(1.0),
+        beside=("price", "cpsat", "highs"),
     ),
     Target(
         name="cpsat-300x96",

@@ -24,7 +24,7 @@ def _search(problem: EpochProblem) -> tuple[OptionSearch, EpochProblem]:
     return OptionSearch(table, minimise(table), 3), problem
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(problem=problems(max_jobs=4, max_slots=4))
 def test_every_step_of_the_search_is_a_valid_plan(problem: EpochProblem) -> None:
     """After construction and after moves, units are kept and each job held is met by its run."""
@@ -42,7 +42,7 @@ def test_every_step_of_the_search_is_a_valid_plan(problem: EpochProblem) -> None
         assert float(search.worth[search.met].sum()) == pytest.approx(value)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(problem=problems(max_jobs=4, max_slots=4))
 def test_price_encloses_the_optimum_of_moldable_jobs(problem: EpochProblem) -> None:
     """Value and bound of `price` enclose brute force; infeasible is said only where it is true."""
