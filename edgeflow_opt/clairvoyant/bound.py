@@ -13,7 +13,13 @@ import numpy as np
 from edgeflow_opt.clairvoyant.intervals import event_times, interval_data, merged
 from edgeflow_opt.clairvoyant.refutation import Refuter
 from edgeflow_opt.clairvoyant.relaxation import IntervalDual, Relaxed
-from edgeflow_opt.clairvoyant.schedules import KnownSchedule, carried_out, planned, simulated
+from edgeflow_opt.clairvoyant.schedules import (
+    KnownSchedule,
+    carried_out,
+    grid_slots,
+    planned,
+    simulated,
+)
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem.data import Limit
 from edgeflow_opt.simulation.inputs import check_inputs
@@ -33,6 +39,8 @@ _ROUNDS, _ITERATIONS, _PROGRESS = 5, 100, 1e-4
 #: Shares of the time: of all for the linear bound, of what is left then for simulations, and of
 #: what is left after these for the plan.
 _LINEAR_SHARE, _SIMULATION_SHARE, _SCHEDULE_SHARE = 0.3, 0.5, 0.4
+#: Share of simulations where the grid of a plan would be too coarse to be of use.
+_ALONE_SHARE = 0.8
 
 #: An online policy whose history is a schedule to begin with.
 _POLICY = "edgeflow-select"
@@ -178,9 +186,10 @@ def clairvoyant_bound(
         work.linear(_until(begin + _LINEAR_SHARE * limit_s))
         if schedule and not work.settled:
             left_s = max(0.05, end - time.perf_counter())
-            work.simulate(_until(time.perf_counter() + _SIMULATION_SHARE * left_s))
+            share = _ALONE_SHARE if work.coarse else _SIMULATION_SHARE
+            work.simulate(_until(time.perf_counter() + share * left_s))
             left_s = max(0.05, end - time.perf_counter())
-            if not work.settled:
+            if not work.settled and not work.coarse:
                 work.plan(
                     None if time_limit_s is None else _SCHEDULE_SHARE * left_s,
                     seed=seed, workers=workers, deterministic=deterministic,
@@ -217,6 +226,11 @@ class _Work:
         """Whether the best schedule reaches the bound, or the bound is 0."""
         known = 0.0 if self.best is None else self.best.met_weight
         return self.bound <= known + 1e-9 * max(1.0, known)
+
+    @property
+    def coarse(self) -> bool:
+        """Whether a plan would merge most event times: short jobs then do not fit its slots."""
+        return 2 * grid_slots(self.jobs) < len(self.times)
 
     def linear(self, stopped: Callable[[], bool]) -> None:
         """Minimise the dual of the linear program."""

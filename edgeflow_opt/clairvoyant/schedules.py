@@ -56,6 +56,12 @@ class KnownSchedule:
     limit: Limit | None = None
 
 
+def grid_slots(jobs: Sequence[Job]) -> int:
+    """Return the most slots that the grid of a plan may have."""
+    wanted = sum(job.deadline is not None and job.weight > 0 for job in jobs)
+    return max(1, MOST_CELLS // max(1, wanted))
+
+
 def planned(
     jobs: Sequence[Job],
     sites: Sequence[Site],
@@ -80,8 +86,7 @@ def planned(
     from edgeflow_opt.solvers import solve
 
     wanted = [job for job in jobs if job.deadline is not None and job.weight > 0]
-    slots = max(1, MOST_CELLS // max(1, len(wanted)))
-    boundaries = merged(times, slots)
+    boundaries = merged(times, grid_slots(jobs))
     problem = EpochProblem(
         grid=Grid(tuple(boundaries)),
         sites=tuple(sites),

@@ -38,6 +38,7 @@ class JobLedger:
         "index",
         "job",
         "last_site",
+        "least",
         "loss",
         "mode",
         "piece_start",
@@ -46,6 +47,7 @@ class JobLedger:
         "seen",
         "seen_gpus",
         "seen_job",
+        "seen_jobs",
         "stalls",
     )
 
@@ -53,6 +55,7 @@ class JobLedger:
         self.job = job
         self.index = index
         self.required = job.required
+        self.least = math.ulp(job.required)
         self.mode: Mode | None = None
         self.run_start = 0.0
         self.piece_start = 0.0
@@ -67,13 +70,16 @@ class JobLedger:
         self.stalls: list[tuple[float, float]] = []
         self.seen = JobState(job=job, required_left=self.required)
         self.seen_job = job
+        self.seen_jobs: dict[int, Job] = {}
+        """The job as seen by the number of GPUs held, where it was asked for."""
         self.seen_gpus = -1
 
     def earned(self, time: float) -> float:
         """Return the credit of the present piece by `time`."""
         if self.mode is None:
             return 0.0
-        return self.mode.rate * max(0.0, time - self.piece_start - self.loss)
+        paid = time - self.piece_start - self.loss
+        return self.mode.rate * paid if paid > 0.0 else 0.0
 
     def complete_at(self, time: float) -> bool:
         """Whether the credit by `time` suffices."""
@@ -140,8 +146,12 @@ class JobLedger:
         mode, seen = self.mode, self.seen
         gpus = 0 if mode is None else mode.gpus
         if gpus != self.seen_gpus:
-            self.seen_job = overhead.as_seen(self.job, gpus, cluster_gpus)
             self.seen_gpus = gpus
+            seen_job = self.seen_jobs.get(gpus)
+            if seen_job is None:
+                seen_job = self.seen_jobs[gpus] = overhead.as_seen(self.job, gpus, cluster_gpus)
+            self.seen_job = seen_job
+        # A policy may have written into the state.
         seen.job = self.seen_job
         seen.mode = mode
         seen.run_start = self.run_start
@@ -154,9 +164,11 @@ class JobLedger:
         # Below 0 while the loss lasts; the operations are those of `earned`.
         paid = time - self.piece_start - self.loss
         earned = mode.rate * paid if paid > 0.0 else 0.0
+        left = self.required - self.done - earned
         # Rounding may leave nothing of a job that is not complete by the sum.
-        seen.required_left = max(self.required - self.done - earned, math.ulp(self.required))
-        seen.loss_left_s = max(0.0, self.piece_start + self.loss - time) + event_loss
+        seen.required_left = left if left > self.least else self.least
+        loss_left_s = self.piece_start + self.loss - time
+        seen.loss_left_s = event_loss + loss_left_s if loss_left_s > 0.0 else event_loss
         seen.attained_gpu_s = self.attained + gpus * (time - self.run_start)
         return seen
 
