@@ -92,10 +92,11 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
         some = table["segments"] > 0
         first = table["first"][some]
         starts, ends = pool["start"][first], pool["end"][first]
-        later = starts > state.now
+        # Plans count seconds from now.
+        later = starts > 0.0
         changes = np.where(later, starts, np.where(table["segments"][some] > 1, ends, np.inf))
-        changes = changes[(changes > state.now) & (changes < np.inf)]
-        return max(float(changes.min()), state.now + self._slot_s) if len(changes) else None
+        changes = changes[(changes > 0.0) & (changes < np.inf)]
+        return state.now + max(float(changes.min()), self._slot_s) if len(changes) else None
 
 
 def without_edge(state: ClusterState) -> ClusterState:

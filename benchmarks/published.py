@@ -1,0 +1,225 @@
+"""Run the traces and schedulers of ElasticFlow's published figures, and print both side by side.
+
+    python -m benchmarks.published                      # all 42 rows: some minutes
+    python -m benchmarks.published --trace cluster10 --trace testbed195
+    python -m benchmarks.published --json rows.jsonl    # a line for every row too
+
+The rows are those of ``elasticflow_itp/published_deadline_ratios.csv`` in the folder of public data
+(``--data``, or the environment variable EDGEFLOW_DATA): the numbers behind figures 6(b) and 8(b) of
+Gu et al., ASPLOS 2023. Settings are ElasticFlow's: its overhead formula, decisions 60 s apart at
+least, all arrivals between two decisions admitted or refused together. The exit code is 1 where a
+row that is not explained differs by more than 0.05 for ElasticFlow, or where two schedulers that are
+more than 0.05 apart come in the other order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import itertools
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+#: What two figures may differ by.
+TOLERANCE = 0.05
+
+#: Least seconds between two decisions.
+SLOT_S = 60.0
+
+#: Our policy and its options by the publishers' name of the scheduler. Shares are those of the
+#: published code; nodes of eight belong to one group of Gandiva at a time there.
+SCHEDULERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "EDF": ("edf", {}),
+    "Gandiva": ("gandiva", {"node_gpus": 8}),
+    "Tiresias": ("tiresias", {}),
+    "Themis": ("themis", {}),
+    "Chronus": ("chronus", {}),
+    "ElasticFlow": ("elasticflow", {"share": "two_level"}),
+}
+
+#: GPUs that figures fit, where it cannot be the number that was published with them.
+REAL_GPUS = {"philly_vc_103959": 32}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One published figure beside ours.
+
+    Parameters
+    ----------
+    figure, trace, scheduler, kind
+        As published; the kind is simulation or testbed.
+    gpus
+        Cloud GPUs of our run.
+    published, ours
+        Deadline satisfaction ratios.
+    jobs, met
+        Of our run.
+    events, seconds
+        Decisions of our run, and its CPU seconds.
+    """
+
+    figure: str
+    trace: str
+    scheduler: str
+    kind: str
+    gpus: int
+    published: float
+    ours: float
+    jobs: int
+    met: int
+    events: int
+    seconds: float
+
+    @property
+    def difference(self) -> float:
+        """Ours minus published."""
+        return self.ours - self.published
+
+
+def published_rows(folder: Path) -> list[dict[str, str]]:
+    """Return the published figures, trace by trace in the order of the file."""
+    with (folder / "elasticflow_itp" / "published_deadline_ratios.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    order = {trace: at for at, trace in enumerate(dict.fromkeys(row["trace"] for row in rows))}
+    return sorted(rows, key=lambda row: order[row["trace"]])
+
+
+def figures(
+    folder: Path,
+    *,
+    traces: Sequence[str] = (),
+    schedulers: Sequence[str] = (),
+    on_figure: Callable[[Figure], None] | None = None,
+) -> list[Figure]:
+    """Run the published rows.
+
+    Parameters
+    ----------
+    folder
+        Of the public data.
+    traces, schedulers
+        Only these, by their published names; none given = all.
+    on_figure
+        Called after every row.
+    """
+    from edgeflow_opt.policies import POLICIES, make_policy
+    from edgeflow_opt.simulation import simulate
+    from edgeflow_opt.solvers.kernels import warm_up
+    from edgeflow_opt.workloads import cluster, read_trace
+
+    warm_up()
+    found = []
+    for row in published_rows(folder):
+        name, scheduler = row["trace"], row["scheduler"]
+        if (traces and name not in traces) or (schedulers and scheduler not in schedulers):
+            continue
+        files = [folder / "elasticflow_itp" / f"{name}.csv{end}" for end in ("", ".gz")]
+        trace = read_trace(next(path for path in files if path.exists()))
+        gpus = REAL_GPUS.get(name, int(row["num_gpus"]))
+        policy, options = SCHEDULERS[scheduler]
+        beyond_knee = bool(getattr(POLICIES.get(policy), "beyond_knee", False))
+        began = time.process_time()
+        metrics = simulate(
+            trace.jobs(beyond_knee=beyond_knee),
+            cluster(gpus, 0, start_s=trace.start),
+            make_policy(policy, **options),
+            overhead="elasticflow",
+            merge_s=SLOT_S,
+            name=scheduler,
+        ).metrics
+        figure = Figure(
+            figure=row["figure"],
+            trace=name,
+            scheduler=scheduler,
+            kind=row["kind"],
+            gpus=gpus,
+            published=float(row["deadline_satisfactory_ratio"]),
+            ours=metrics.met / metrics.jobs,
+            jobs=metrics.jobs,
+            met=metrics.met,
+            events=metrics.events,
+            seconds=time.process_time() - began,
+        )
+        found.append(figure)
+        if on_figure is not None:
+            on_figure(figure)
+    return found
+
+
+def faults(found: Sequence[Figure]) -> list[str]:
+    """Return what is further off than it may be, in words: ElasticFlow itself, and the order."""
+    said = [
+        f"{f.trace}: {f.scheduler} differs by {f.difference:+.3f}"
+        for f in found
+        if f.scheduler == "ElasticFlow" and abs(f.difference) > TOLERANCE
+    ]
+    for trace in dict.fromkeys(f.trace for f in found):
+        rows = [f for f in found if f.trace == trace]
+        for a, b in itertools.combinations(rows, 2):
+            low, high = sorted((a, b), key=lambda f: f.published)
+            if high.published - low.published > TOLERANCE and high.ours <= low.ours:
+                said.append(
+                    f"{trace}: {low.scheduler} ({low.ours:.3f}) is not below {high.scheduler} "
+                    f"({high.ours:.3f}), published are {low.published:.3f} and {high.published:.3f}"
+                )
+    return said
+
+
+def line(figure: Figure) -> str:
+    """Return a row of the table for people."""
+    return (
+        f"{figure.trace:<17} {figure.gpus:>4} {figure.scheduler:<12} {figure.published:>9.3f} "
+        f"{figure.ours:>6.3f} {figure.difference:>+7.3f} {figure.met:>5}/{figure.jobs:<5} "
+        f"{figure.events:>7} {figure.seconds:>7.1f}"
+    )
+
+
+HEAD = (
+    f"{'trace':<17} {'GPUs':>4} {'scheduler':<12} {'published':>9} {'ours':>6} {'differ':>7} "
+    f"{'met':>5} {'jobs':<5} {'events':>7} {'CPU s':>7}"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the options ask for and print it; return the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.published",
+        description="Run ElasticFlow's published figures; both side by side.",
+    )
+    parser.add_argument("--data", type=Path, default=os.environ.get("EDGEFLOW_DATA"))
+    parser.add_argument("--trace", action="append", default=[], metavar="NAME")
+    parser.add_argument(
+        "--scheduler", action="append", default=[], choices=tuple(SCHEDULERS), metavar="NAME"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write a line for every row too")
+    options = parser.parse_args(arguments)
+    if options.data is None:
+        parser.error("give --data or set EDGEFLOW_DATA to the folder of public data")
+    lines: list[str] = []
+
+    def show(figure: Figure) -> None:
+        print(line(figure), flush=True)
+        lines.append(json.dumps({**dataclasses.asdict(figure), "difference": figure.difference}))
+
+    print(HEAD)
+    found = figures(
+        Path(options.data), traces=options.trace, schedulers=options.scheduler, on_figure=show
+    )
+    if options.json is not None:
+        options.json.write_text("".join(f"{text}\n" for text in lines), encoding="utf-8")
+    said = faults(found)
+    for text in said:
+        print(text)
+    return 1 if said else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
