@@ -351,10 +351,13 @@ class Scenario:
     ----------
     jobs, sites, outages
         As in :func:`edgeflow_opt.simulate`.
+    trace
+        From which the jobs are made.
     digest
         Hash of the trace.
     """
 
+    trace: Trace
     jobs: tuple[Job, ...]
     sites: tuple[Site, ...]
     outages: tuple[Outage, ...]
@@ -384,8 +387,8 @@ def scenario_of(trace: Trace, seed: int, settings: Mapping[str, Any]) -> Scenari
         )
     )
     return Scenario(
-        jobs=trace.jobs(), sites=tuple(sites), outages=outages, digest=trace_digest(trace)
-    )
+        trace=trace, jobs=trace.jobs(), sites=tuple(sites), outages=outages, digest=trace_digest(trace),
+    )  # fmt: skip
 
 
 def bound_of_scenario(scenario: Scenario, time_limit_s: float) -> float:
@@ -431,7 +434,7 @@ def simulate_row(
         What was carried out; None where the policy failed.
     """
     from edgeflow_opt.analysis.history import History
-    from edgeflow_opt.policies import POLICIES, make_policy
+    from edgeflow_opt.policies import POLICIES, make_policy, wants_all_counts
     from edgeflow_opt.simulation import simulate
     from edgeflow_opt.workloads import with_outages
 
@@ -442,9 +445,12 @@ def simulate_row(
     given = dict(options)
     if "seed" in inspect.signature(POLICIES.get(policy)).parameters:
         given.setdefault("seed", seed)
+    jobs = scenario.jobs
+    if wants_all_counts(policy):
+        jobs = scenario.trace.jobs(beyond_knee=True)
     try:
         result = simulate(
-            scenario.jobs, scenario.sites, make_policy(policy, **given),
+            jobs, scenario.sites, make_policy(policy, **given),
             overhead=settings["overhead"], merge_s=settings["merge_s"],
             outages=scenario.outages, name=policy,
         )  # fmt: skip
@@ -452,7 +458,7 @@ def simulate_row(
         return PolicyRow(**known, message=str(error), error_code=error.exit_code), None
     row = PolicyRow(**known, metrics=result.metrics.to_dict())
     sites = with_outages(scenario.sites, scenario.outages)
-    return row, History.of_simulation(scenario.jobs, sites, result)
+    return row, History.of_simulation(jobs, sites, result)
 
 
 def trace_digest(trace: Trace) -> str:

@@ -175,7 +175,9 @@ def simulate(
         from edgeflow_opt.analysis.report import write_report
 
         left = with_outages(sites, outages)
-        histories = [History.of_simulation(jobs.jobs(), left, result) for result in results]
+        histories = [
+            History.of_simulation(jobs.jobs(beyond_knee=True), left, result) for result in results
+        ]
         write_report(policies_from_document(document), report, histories=histories)
     if as_json:
         show_json(document)

@@ -80,7 +80,7 @@ def run_policies(
     """
     from edgeflow_opt.cli.console import stdout_kept_pure
     from edgeflow_opt.cli.progress import events_of
-    from edgeflow_opt.policies import POLICIES, make_policy
+    from edgeflow_opt.policies import make_policy, wants_all_counts
     from edgeflow_opt.simulation import simulate
 
     results: list[SimulationResult] = []
@@ -88,7 +88,7 @@ def run_policies(
     jobs: dict[bool, tuple[Job, ...]] = {}
     for name, options in policies.items():
         try:
-            beyond_knee = bool(getattr(POLICIES.get(name), "beyond_knee", False))
+            beyond_knee = wants_all_counts(name)
             if beyond_knee not in jobs:
                 jobs[beyond_knee] = trace.jobs(beyond_knee=beyond_knee)
             with (

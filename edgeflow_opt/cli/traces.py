@@ -88,7 +88,7 @@ def trace_of(
     seed: int,
 ) -> Trace:
     """Read a trace and change it as the options say."""
-    trace = _read(path, skip_bad_rows)
+    trace = _read(path, skip_bad_rows, seed)
     if head is not None:
         trace = trace.head(head)
     trace = trace.scale_arrivals(arrival_scale)
@@ -146,11 +146,13 @@ def outages_of(
     )
 
 
-def _read(path: str, skip_bad_rows: bool) -> Trace:
+def _read(path: str, skip_bad_rows: bool, seed: int) -> Trace:
     from edgeflow_opt.cli.inputs import STDIN, bytes_on_stdin
     from edgeflow_opt.errors import TraceError
     from edgeflow_opt.workloads import read_trace, trace_from_bytes
 
     if path != STDIN:
-        return read_trace(path, skip_bad_rows=skip_bad_rows)
-    return trace_from_bytes(bytes_on_stdin(TraceError), "stdin", skip_bad_rows=skip_bad_rows)
+        return read_trace(path, skip_bad_rows=skip_bad_rows, seed=seed)
+    return trace_from_bytes(
+        bytes_on_stdin(TraceError), "stdin", skip_bad_rows=skip_bad_rows, seed=seed
+    )

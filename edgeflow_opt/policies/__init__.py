@@ -6,3 +6,4 @@ from edgeflow_opt.policies.base import JobState as JobState
 from edgeflow_opt.policies.base import Policy as Policy
 from edgeflow_opt.policies.registry import POLICIES as POLICIES
 from edgeflow_opt.policies.registry import make_policy as make_policy
+from edgeflow_opt.policies.registry import wants_all_counts as wants_all_counts

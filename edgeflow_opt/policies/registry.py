@@ -35,6 +35,20 @@ POLICIES = Registry(
 )
 
 
+def wants_all_counts(name: str) -> bool:
+    """Return whether policy `name` is meant for jobs that keep their modes beyond the knee.
+
+    Such a policy has the attribute ``beyond_knee = True`` and is to be given
+    ``trace.jobs(beyond_knee=True)``.
+
+    Raises
+    ------
+    UsageError
+        If the policy is not known.
+    """
+    return bool(getattr(POLICIES.get(name), "beyond_knee", False))
+
+
 def make_policy(name: str, **options: Any) -> Policy:
     """Return a new policy.
 

@@ -14,6 +14,7 @@ from edgeflow_opt.errors import Fault, TraceError, UsageError
 from edgeflow_opt.problem.data import Site
 from edgeflow_opt.problem.files import read_bytes
 from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.workloads.measured import measured_load
 from edgeflow_opt.workloads.table import MAX_FAULTS, Table
 
 Steps = tuple[tuple[float, int], ...]
@@ -100,13 +101,14 @@ def daily_tide(
 
 
 def read_tide(path: str | Path, units: int | None = None) -> Steps:
-    """Return the tide in a CSV file.
+    """Return the tide in a CSV file; measured loads (:mod:`.measured`) begin at time 0.
 
     Parameters
     ----------
     path
         CSV or CSV.gz with a column ``time_s`` (seconds, rising) and either ``units`` (usable
-        servers, whole) or ``load`` (of the servers' own work, 0 to 1).
+        servers, whole) or ``load`` (of the servers' own work, 0 to 1); or one of the public formats
+        of measured loads.
     units
         Edge servers in all: with ``load``, ``floor(units (1 - load))`` are usable; with ``units``
         the file's figure, but no more than this. None = as the file says, which needs ``units``.
@@ -118,9 +120,19 @@ def read_tide(path: str | Path, units: int | None = None) -> Steps:
     UsageError
         If the file gives loads and `units` is None, or `units` is no count.
     """
+    return _read_tide(path, units)[0]
+
+
+def _read_tide(path: str | Path, units: int | None) -> tuple[Steps, float | None]:
+    """Return the tide in a file, and the seconds after which it repeats, None = it does not."""
     if units is not None:
         _check_units(units, "edge servers")
     table = Table(read_bytes(path, TraceError), str(path))
+    measured = measured_load(table)
+    if measured is not None:
+        if units is None:
+            raise UsageError(f"tide '{path}': gives loads; say how many edge servers there are")
+        return joined(measured.tide(units)), measured.period_s
     value_columns = [column for column in ("units", "load") if column in table.columns]
     if "time_s" not in table.columns or len(value_columns) != 1:
         raise table.error(
@@ -161,7 +173,7 @@ def read_tide(path: str | Path, units: int | None = None) -> Steps:
         raise table.error(*faults)
     if not steps:
         raise table.error(Fault("file", "", "has a header but no rows", remedy="give some steps"))
-    return joined(steps)
+    return joined(steps), None
 
 
 def shift_tide(steps: Sequence[tuple[float, int]], offset_s: float) -> Steps:
@@ -241,7 +253,8 @@ def cluster(
         Units in all, at least 0.
     tide
         Usable edge servers over time: ``"constant"``, ``"daily"`` (:func:`daily_tide`), the path
-        of a CSV file (:func:`read_tide`), or steps.
+        of a CSV file (:func:`read_tide`), or steps. Measured loads begin at `start_s` and repeat
+        until `end_s`.
     start_s
         Time from which on capacities are needed, at or before the first arrival; steps must not
         begin later.
@@ -275,7 +288,11 @@ def cluster(
             raise UsageError("tide: a daily tide needs end_s, for example the last deadline")
         steps = daily_tide(edge_servers, start_s, end_s, midnight_s=midnight_s)
     elif isinstance(tide, (str, Path)):
-        steps = read_tide(tide, edge_servers)
+        steps, period_s = _read_tide(tide, edge_servers)
+        if period_s is not None:
+            # What was measured begins with the trace, and again when it is over.
+            until = start_s + period_s if end_s is None else max(start_s, end_s)
+            steps = repeat_tide(shift_tide(steps, start_s), period_s, start_s, until)
     else:
         steps = tuple((float(time), units) for time, units in tide)
         if not steps:

@@ -22,8 +22,15 @@ class TraceFormat:
     job_of
         Makes the job of a row. What is wrong with the row it notes by the row's own accessors and
         :meth:`~edgeflow_opt.workloads.table.Row.refuse`; then what it returns is left unused.
+    draws
+        Whether what the trace leaves open is drawn at random: `job_of` then gets the seed too.
     """
 
     name: str
     columns: tuple[str, ...]
-    job_of: Callable[[Row], TraceJob]
+    job_of: Callable[..., TraceJob]
+    draws: bool = False
+
+    def job(self, row: Row, seed: int) -> TraceJob:
+        """Return the job of a row."""
+        return self.job_of(row, seed) if self.draws else self.job_of(row)

@@ -20,6 +20,9 @@ TRACE_FORMATS = Registry(
     {
         "elasticflow": "edgeflow_opt.workloads.readers.elasticflow:ITP_FORMAT",
         "elasticflow-philly": "edgeflow_opt.workloads.readers.elasticflow:PHILLY_FORMAT",
+        "philly": "edgeflow_opt.workloads.readers.philly:PHILLY_JOBS",
+        "chronus": "edgeflow_opt.workloads.readers.chronus:CHRONUS_JOBS",
+        "openb": "edgeflow_opt.workloads.readers.openb:OPENB_PODS",
     },
 )
 
@@ -32,6 +35,7 @@ def read_trace(
     *,
     skip_bad_rows: bool = False,
     catalog: RateCatalog | None = DEFAULT_CATALOG,
+    seed: int = 0,
 ) -> Trace:
     """Return the trace in a file.
 
@@ -44,6 +48,9 @@ def read_trace(
         Drop bad rows and count them in :attr:`Trace.skipped`, instead of refusing the file.
     catalog
         A row whose model and batch it lacks is bad; None = any model will do.
+    seed
+        Of what formats without models, rates or deadlines leave open; each job has draws of its
+        own, which do not depend on the other rows.
 
     Raises
     ------
@@ -52,7 +59,9 @@ def read_trace(
         the first thousand.
     """
     data = read_bytes(path, TraceError)
-    return trace_from_bytes(data, str(path), skip_bad_rows=skip_bad_rows, catalog=catalog)
+    return trace_from_bytes(
+        data, str(path), skip_bad_rows=skip_bad_rows, catalog=catalog, seed=seed
+    )
 
 
 def trace_from_bytes(
@@ -61,6 +70,7 @@ def trace_from_bytes(
     *,
     skip_bad_rows: bool = False,
     catalog: RateCatalog | None = DEFAULT_CATALOG,
+    seed: int = 0,
 ) -> Trace:
     """Return the trace in a document; see :func:`read_trace`.
 
@@ -70,7 +80,7 @@ def trace_from_bytes(
         The CSV text.
     source
         Where it came from: becomes the name of the trace.
-    skip_bad_rows, catalog
+    skip_bad_rows, catalog, seed
         As there.
 
     Raises
@@ -87,7 +97,7 @@ def trace_from_bytes(
     skipped = 0
     for row in table.rows():
         if not row.misshapen:
-            job = trace_format.job_of(row)
+            job = trace_format.job(row, seed)
             _check(row, job, catalog, first_row)
             if not row.faults:
                 first_row[job.id] = row.number
