@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers import warm_up as warm_up
     from edgeflow_opt.solvers.exchange import export as export
     from edgeflow_opt.solvers.exchange import import_solution as import_solution
+    from edgeflow_opt.solvers.pulp import to_pulp as to_pulp
     from edgeflow_opt.workloads import Trace as Trace
     from edgeflow_opt.workloads import cluster as cluster
     from edgeflow_opt.workloads import read_trace as read_trace
@@ -100,6 +101,7 @@ _HOMES = {
         "warm_up",
     ),
     "edgeflow_opt.solvers.exchange": ("export", "import_solution"),
+    "edgeflow_opt.solvers.pulp": ("to_pulp",),
     "edgeflow_opt.workloads": ("Trace", "cluster", "read_trace"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

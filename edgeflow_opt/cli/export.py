@@ -20,7 +20,7 @@ def export(
         typer.Option(
             "--formulation", "-f", metavar="NAME",
             help="malleable (time-indexed), moldable (every job in one run of one mode) or plan "
-            "(all plans enumerated; small instances).",
+            "(a column per plan: all of small instances, else those of column generation).",
         ),
     ] = "malleable",
     format_name: Annotated[

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.formulations.malleable import MalleableModel
     from edgeflow_opt.formulations.moldable import MoldableModel
     from edgeflow_opt.formulations.objectives import Level
+    from edgeflow_opt.formulations.plan_columns import JobPlans
     from edgeflow_opt.formulations.plan_master import PlanMaster
     from edgeflow_opt.formulations.sparse import SparseModel
     from edgeflow_opt.problem import EpochProblem, ObjectiveValue
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 FORMULATIONS: Mapping[str, str] = {
     "malleable": "time-indexed, all levels, losses included",
     "moldable": "every job in one mode and one run, start times enumerated; level 1",
-    "plan": "one column per job and plan, enumerated (small instances); level 1",
+    "plan": "one column per job and plan, enumerated or from a pool; level 1",
 }
 
 #: Relative amount by which a kept level may fall, so that solvers with tolerances can keep it.
@@ -63,6 +64,9 @@ class NamedModel:
         The model before names, which decodes solutions.
     sparse
         Rows, columns and objective.
+    exact
+        Whether its optimum is that of the instance (of the jobs as moldable ones for ``moldable``);
+        False for a plan master over a pool of plans.
     columns, rows
         Their names, all different; see :mod:`edgeflow_opt.formulations.names`.
     """
@@ -73,6 +77,7 @@ class NamedModel:
     objective_name: str
     source: MalleableModel | MoldableModel | PlanMaster
     sparse: SparseModel
+    exact: bool
     columns: tuple[str, ...]
     rows: tuple[str, ...]
 
@@ -82,6 +87,7 @@ def named_model(
     formulation: str = "malleable",
     level: int = 1,
     keep: Mapping[str, float] | ObjectiveValue | None = None,
+    pool: JobPlans | None = None,
 ) -> NamedModel:
     """Return the model of one level of `problem`, with names.
 
@@ -97,6 +103,9 @@ def named_model(
     keep
         The values that the levels before it must keep, by name, or the levels of a schedule; not
         needed for level 1. Costs and reconfigurations are given as they are, not negated.
+
+    pool
+        For ``plan``: the plans to choose from; None = all, enumerated.
 
     Raises
     ------
@@ -132,7 +141,7 @@ def named_model(
             dataclasses.replace(arrays, malleable=np.zeros(arrays.num_jobs, dtype=np.bool_))
         )
     elif formulation == "plan":
-        source = build_plan_master(arrays)
+        source = build_plan_master(arrays, pool)
     elif weights is not None:
         factors = {name: float(getattr(weights, name)) for name in LEVELS}
         source = build_malleable(
@@ -150,7 +159,7 @@ def named_model(
         objective_name = _sign(LEVELS[level - 1]) + LEVELS[level - 1]
     kept = [name for name in before if source.objectives[name].any()]
     floors = [(source.objectives[name], _floor(name, values[name])) for name in kept]
-    whole = source.model.with_objective(objective, floors)
+    whole = _with_one_side(source.model.with_objective(objective, floors))
     names = Names(problem, arrays)
     columns = names.columns(source)
     rows = names.rows(source, whole, columns, kept)
@@ -163,9 +172,23 @@ def named_model(
         objective_name=objective_name,
         source=source,
         sparse=sparse,
+        exact=pool is None,
         columns=tuple(columns),
         rows=tuple(itertools.compress(rows, says_something)),
     )
+
+
+def _with_one_side(model: SparseModel) -> SparseModel:
+    """Return `model` without lower sides that hold anyway, so that no row has two different ones.
+
+    Readers differ in how they take rows of two sides.
+    """
+    row_of = np.repeat(np.arange(model.num_rows), np.diff(model.starts))
+    has_negative = np.zeros(model.num_rows, dtype=np.bool_)
+    has_negative[row_of[model.values < 0.0]] = True
+    holds = ~has_negative & (model.row_lower <= 0.0) & (model.row_upper > model.row_lower)
+    lower = np.where(holds, -np.inf, model.row_lower)
+    return dataclasses.replace(model, row_lower=lower)
 
 
 def _without_empty_rows(model: SparseModel) -> tuple[SparseModel, BoolArray]:

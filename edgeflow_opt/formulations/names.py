@@ -14,7 +14,9 @@ site ``cloud`` in slot 0. Jobs and sites go by their labels
 ``progress(job)``                   share of its work that an unmet job does by its deadline
 ``leftover(job)``                   the same by the horizon
 ``y(job,site,gpus,slot)``           moldable: its one run begins in the slot
-``plan(job,k)``                     plan master: it follows its plan number k
+``plan(job,i2.0x3.1)``              plan master: it follows the plan that is idle (``i``) for 2
+                                    slots, holds mode 0 of the job for 3, mode 1 for one, and is
+                                    idle then
 =================================== =======================================================
 
 Rows are named likewise: ``work(job)``, ``link(job,slot)``, ``capacity(site,slot)``,
@@ -24,6 +26,7 @@ Rows are named likewise: ``work(job)``, ``link(job,slot)``, ``capacity(site,slot
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,6 +45,9 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import ProblemArrays
 
 _FORM = re.compile(r"([a-z_]+)\(([^()]*)\)")
+
+#: A stretch of a plan: idle slots, or slots in a mode.
+_STRETCH = re.compile(r"i(?P<idle>\d{0,6})|(?P<mode>\d{1,6})(?:x(?P<times>\d{1,6}))?")
 
 #: Kinds of columns that say which mode a job holds: number of the fields that follow the mode.
 _HOLDING = {"x": 1, "start": 2, "warm": 3, "y": 1}
@@ -65,14 +71,14 @@ class ColumnMeaning:
     slot
         Slot of that; of ``y`` the first one. -1 = none.
     plan
-        Number of the job's plan; -1 = none.
+        The modes of a whole plan, slot by slot, -1 = idle; empty = none.
     """
 
     kind: str
     job: int = -1
     mode: int = -1
     slot: int = -1
-    plan: int = -1
+    plan: tuple[int, ...] = ()
 
 
 class Names:
@@ -100,8 +106,8 @@ class Names:
             pairs = zip(model.options.mode.tolist(), model.options.start.tolist(), strict=True)
             return [f"y({self._mode(mode)},{slot})" for mode, slot in pairs]
         if isinstance(model, PlanMaster):
-            numbers = zip(model.job.tolist(), model.number.tolist(), strict=True)
-            return [f"plan({self._jobs.labels[job]},{number})" for job, number in numbers]
+            plans = zip(model.job.tolist(), model.plans.tolist(), strict=True)
+            return [f"plan({self._jobs.labels[job]},{self._plan(job, row)})" for job, row in plans]
         for kind, columns in (("z", model.z), *model.shares.items()):
             for job, column in enumerate(columns.tolist()):
                 if column >= 0:
@@ -177,8 +183,9 @@ class Names:
             return None
         if kind in _DERIVED:
             return ColumnMeaning(kind, job)
-        if kind == "plan" and len(fields) == 2 and fields[1].isdecimal():
-            return ColumnMeaning(kind, job, plan=int(fields[1]))
+        if kind == "plan":
+            plan = self._modes_of_plan(job, fields[1]) if len(fields) == 2 else None
+            return None if plan is None else ColumnMeaning(kind, job, plan=plan)
         if kind not in _HOLDING or len(fields) != 3 + _HOLDING[kind]:
             return None
         site = self._sites.number(fields[1])
@@ -194,6 +201,33 @@ class Names:
         arrays = self._arrays
         job, site = int(arrays.mode_job[mode]), int(arrays.mode_site[mode])
         return f"{self._jobs.labels[job]},{self._sites.labels[site]},{int(arrays.mode_gpus[mode])}"
+
+    def _plan(self, job: int, row: Sequence[int]) -> str:
+        first = int(self._arrays.mode_start[job])
+        groups = [(mode, len(list(same))) for mode, same in itertools.groupby(row)]
+        if groups and groups[-1][0] < 0:
+            groups.pop()
+        words = []
+        for mode, count in groups:
+            word = f"{mode - first}" if mode >= 0 else "i"
+            times = f"{count}" if mode < 0 else f"x{count}"
+            words.append(word + (times if count > 1 else ""))
+        return ".".join(words)
+
+    def _modes_of_plan(self, job: int, text: str) -> tuple[int, ...] | None:
+        arrays = self._arrays
+        first, stop = int(arrays.mode_start[job]), int(arrays.mode_start[job + 1])
+        row: list[int] = []
+        for word in text.split("."):
+            form = _STRETCH.fullmatch(word)
+            if form is None:
+                return None
+            mode = -1 if form["mode"] is None else first + int(form["mode"])
+            count = int(form["times"] or form["idle"] or 1)
+            if mode >= stop or len(row) + count > arrays.num_slots:
+                return None
+            row += [mode] * count
+        return (*row, *[-1] * (arrays.num_slots - len(row)))
 
     def _origin(self, origin: int) -> str:
         if origin == NEVER_RAN:

@@ -9,7 +9,8 @@ included. With :math:`a_{pks}` the units that it takes of site k in slot s:
     \sum_{p \text{ of } j} \lambda_p \le 1 \;\; \forall j \;\; (= 1 \text{ where it must be met}),
     \quad \sum_p a_{pks} \lambda_p \le C_{ks} \;\; \forall k, s.
 
-All plans of small instances are enumerated here; of plans that take no fewer units of any site in
+All plans of small instances are enumerated here, or those of a pool are taken, which makes the model a
+restriction: its solutions are schedules, its optimum is no bound. Of enumerated plans that take no fewer units of any site in
 any slot than another of the same job, only that other is kept, which changes no optimum of level 1.
 """
 
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeflow_opt.errors import UsageError
-from edgeflow_opt.formulations.sparse import ModelBuilder
+from edgeflow_opt.formulations.plan_columns import JobPlans, build_master
 
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.objectives import Level
@@ -43,8 +44,8 @@ class PlanMaster:
         Rows and columns: one column per plan.
     objectives
         The objective of level 1.
-    job, number
-        (N,) job of each plan, and its number among the plans of that job.
+    job
+        (N,) job of each plan.
     plans
         (N, T) the mode held in each slot, -1 = idle.
     """
@@ -52,7 +53,6 @@ class PlanMaster:
     model: SparseModel
     objectives: dict[Level, FloatArray]
     job: IntArray
-    number: IntArray
     plans: IntArray
     _arrays: ProblemArrays
 
@@ -65,48 +65,50 @@ class PlanMaster:
         return plan
 
 
-def build_plan_master(arrays: ProblemArrays) -> PlanMaster:
-    """Build the plan master of level 1 with all plans that matter.
+def build_plan_master(arrays: ProblemArrays, pool: JobPlans | None = None) -> PlanMaster:
+    """Build the plan master of level 1.
+
+    Parameters
+    ----------
+    arrays
+        The instance.
+    pool
+        The plans to choose from, of which those that meet their deadline are taken; None = all that
+        matter, enumerated.
 
     Raises
     ------
-    UsageError
-        If a job has so many sequences of modes that they cannot be enumerated.
+    TooManyPlansError
+        Without a pool, if a job has so many sequences of modes that they cannot be enumerated.
     """
+    plans = pool if pool is not None else _all_plans(arrays)
+    gain = plans.values(arrays)["met"]
+    must = arrays.must_meet[plans.job]
+    useful = (gain > 0.0) | must | (pool is None)
+    plans = JobPlans(plans.job[useful], plans.rows[useful])
+    return PlanMaster(
+        model=build_master(plans.columns(arrays), arrays.capacity.ravel(), arrays.must_meet),
+        objectives={"met": arrays.weight[plans.job]},
+        job=plans.job,
+        plans=plans.rows,
+        _arrays=arrays,
+    )
+
+
+def _all_plans(arrays: ProblemArrays) -> JobPlans:
+    """Enumerate the plans of all jobs that have a deadline."""
     job_of: list[int] = []
-    number: list[int] = []
-    plans: list[list[int]] = []
+    rows: list[list[int]] = []
     for job in np.nonzero(arrays.has_deadline)[0].tolist():
         found = _plans_of(arrays, job)
         job_of += [job] * len(found)
-        number += range(len(found))
-        plans += found
-    job_index = np.array(job_of, dtype=np.int64)
-    matrix = np.array(plans, dtype=np.int64).reshape(len(plans), arrays.num_slots)
-    builder = ModelBuilder()
-    columns = builder.add_columns("plan", len(plans))
-    rows = builder.add_rows(
-        "one_plan", arrays.num_jobs, lower=np.where(arrays.must_meet, 1.0, -np.inf), upper=1.0
-    )
-    builder.add_entries(rows[job_index], columns, 1.0)
-    rows = builder.add_rows(
-        "capacity", arrays.num_sites * arrays.num_slots, upper=arrays.capacity.ravel()
-    )
-    plan, slot = np.nonzero(matrix >= 0)
-    mode = matrix[plan, slot]
-    builder.add_entries(
-        rows[arrays.mode_site[mode] * arrays.num_slots + slot],
-        columns[plan],
-        arrays.mode_units[mode],
-    )
-    return PlanMaster(
-        model=builder.build(),
-        objectives={"met": arrays.weight[job_index]},
-        job=job_index,
-        number=np.array(number, dtype=np.int64),
-        plans=matrix,
-        _arrays=arrays,
-    )
+        rows += found
+    matrix = np.array(rows, dtype=np.int64).reshape(len(rows), arrays.num_slots)
+    return JobPlans(np.array(job_of, dtype=np.int64), matrix)
+
+
+class TooManyPlansError(UsageError):
+    """The plans of an instance are too many to be enumerated (exit code 2)."""
 
 
 def _plans_of(arrays: ProblemArrays, job: int) -> list[list[int]]:
@@ -125,7 +127,7 @@ def _plans_of(arrays: ProblemArrays, job: int) -> list[list[int]]:
         choices.append([-1, *fit])
     count = math.prod(len(fit) for fit in choices)
     if count > MOST_SEQUENCES:
-        raise UsageError(
+        raise TooManyPlansError(
             f"formulation plan: job number {job} has {count:.2g} sequences of modes, and at most "
             f"{MOST_SEQUENCES} can be enumerated; coarsen the grid, or take formulation malleable"
         )

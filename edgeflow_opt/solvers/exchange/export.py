@@ -13,6 +13,7 @@ import numpy as np
 from edgeflow_opt._version import __version__
 from edgeflow_opt.errors import SolverFaultError, UsageError
 from edgeflow_opt.formulations.named import NamedModel, named_model
+from edgeflow_opt.formulations.plan_master import TooManyPlansError
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem, ObjectiveValue
@@ -39,7 +40,9 @@ def export(
     problem
         The instance.
     formulation, level, keep
-        See :func:`edgeflow_opt.formulations.named.named_model`.
+        See :func:`edgeflow_opt.formulations.named.named_model`. Where there are too many plans for
+        ``plan``, it has those that column generation needs to close the relaxation: the relaxation
+        is that of all plans, the optimum in whole numbers may be below.
     format
         ``mps``: free MPS, a **minimisation** of the negated objective, since readers differ in what
         they make of a section OBJSENSE; ``lp``: CPLEX LP, a maximisation; ``cpsat``: the text
@@ -66,13 +69,28 @@ def export(
         raise UsageError(f"format {format!r} is not known; known are {', '.join(FORMATS)}")
     if rounding not in ("pessimistic", "optimistic"):
         raise UsageError(f"rounding: must be pessimistic or optimistic, got {rounding!r}")
-    model = named_model(problem, formulation, level, keep)
+    model = exported_model(problem, formulation, level, keep)
     text = cpsat_text(model, rounding) if format == "cpsat" else _WRITERS[format](model)
     if output is not None:
         from edgeflow_opt.problem.files import write_text
 
         write_text(output, text)
     return text
+
+
+def exported_model(
+    problem: EpochProblem,
+    formulation: str,
+    level: int,
+    keep: Mapping[str, float] | ObjectiveValue | None,
+) -> NamedModel:
+    """Return the model; of too many plans, those that column generation finds."""
+    try:
+        return named_model(problem, formulation, level, keep)
+    except TooManyPlansError:
+        from edgeflow_opt.solvers.exchange.plan_pool import generated_plans
+
+        return named_model(problem, formulation, level, keep, generated_plans(problem))
 
 
 def mps_text(model: NamedModel) -> str:
@@ -86,8 +104,12 @@ def lp_text(model: NamedModel) -> str:
 
 
 def _header(model: NamedModel, mark: str, sense: str) -> str:
+    of = "" if model.exact else " (of the plans generated, not of all)"
     lines = (
-        f"edgeflow-opt {__version__}: formulation {model.formulation}, level {model.level}, {sense}",
+        (
+            f"edgeflow-opt {__version__}: formulation {model.formulation}{of}, level {model.level}, "
+            f"{sense}"
+        ),
         "names: module edgeflow_opt.formulations.names; 'edgeflow import' reads solutions back",
     )
     return "".join(f"{mark} {line}\n" for line in lines)
@@ -169,6 +191,7 @@ def model_document(model: NamedModel) -> dict[str, Any]:
         "format": MODEL_FORMAT,
         "formulation": model.formulation,
         "level": model.level,
+        "exact": model.exact,
         "objective": model.objective_name,
         "sense": "maximise",
         "columns": {
@@ -218,6 +241,10 @@ MODEL_SCHEMA: dict[str, Any] = {
         format={"const": MODEL_FORMAT},
         formulation={"enum": ["malleable", "moldable", "plan"]},
         level={"type": "integer", "minimum": 1, "maximum": 5},
+        exact={
+            "type": "boolean",
+            "description": "Whether the optimum is that of the instance; false = a pool of plans.",
+        },
         objective={"type": "string", "description": "What is maximised; '-' = its negative."},
         sense={"const": "maximise"},
         columns=_object(

@@ -12,7 +12,6 @@ import numpy as np
 from edgeflow_opt.errors import Fault, SolutionError
 from edgeflow_opt.formulations.moldable import options_of
 from edgeflow_opt.formulations.names import Names, holds_anything
-from edgeflow_opt.formulations.plan_master import build_plan_master
 from edgeflow_opt.formulations.plans import allocations_of, empty_plan, trim
 from edgeflow_opt.problem import Schedule, SolveStatus, check, evaluate
 from edgeflow_opt.problem.arrays import arrays_of
@@ -146,7 +145,6 @@ class _Spans:
     def __init__(self, arrays: ProblemArrays) -> None:
         self._arrays = arrays
         self._options: dict[tuple[int, int], int] | None = None
-        self._plans: dict[tuple[int, int], IntArray] | None = None
 
     def modes(self, meaning: ColumnMeaning) -> list[tuple[int, int]] | None:
         """Return pairs of slot and mode; None where the model has no such column."""
@@ -156,10 +154,7 @@ class _Spans:
                 return None
             return [(slot, meaning.mode) for slot in range(meaning.slot, stop)]
         if meaning.kind == "plan":
-            plan = self._numbered_plans().get((meaning.job, meaning.plan))
-            if plan is None:
-                return None
-            return [(slot, int(plan[slot])) for slot in np.nonzero(plan >= 0)[0].tolist()]
+            return [(slot, mode) for slot, mode in enumerate(meaning.plan) if mode >= 0]
         return [(meaning.slot, meaning.mode)]
 
     def _stops(self) -> dict[tuple[int, int], int]:
@@ -169,10 +164,3 @@ class _Spans:
             keys = zip(options.mode.tolist(), options.start.tolist(), strict=True)
             self._options = dict(zip(keys, options.stop.tolist(), strict=True))
         return self._options
-
-    def _numbered_plans(self) -> dict[tuple[int, int], IntArray]:
-        if self._plans is None:
-            model = build_plan_master(self._arrays)
-            keys = zip(model.job.tolist(), model.number.tolist(), strict=True)
-            self._plans = dict(zip(keys, model.plans, strict=True))
-        return self._plans

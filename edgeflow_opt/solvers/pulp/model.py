@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.errors import SolverUnavailableError
-from edgeflow_opt.formulations.named import named_model
 
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.sparse import SparseModel
@@ -55,7 +54,7 @@ def to_pulp(
     problem
         The instance.
     formulation, level, keep
-        See :func:`edgeflow_opt.formulations.named.named_model`.
+        See :func:`edgeflow_opt.solvers.exchange.export`.
 
     Raises
     ------
@@ -64,8 +63,10 @@ def to_pulp(
     UsageError
         As :func:`~edgeflow_opt.formulations.named.named_model`.
     """
+    from edgeflow_opt.solvers.exchange.export import exported_model
+
     require_pulp("to_pulp()")
-    named = named_model(problem, formulation, level, keep)
+    named = exported_model(problem, formulation, level, keep)
     model, _ = pulp_model(named.sparse, named.columns, named.rows, f"edgeflow_{formulation}")
     return model
 

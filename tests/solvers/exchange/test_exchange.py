@@ -17,11 +17,12 @@ from hypothesis import HealthCheck, given, settings
 import edgeflow_opt as ef
 from edgeflow_opt.errors import SolutionError, UsageError
 from edgeflow_opt.problem import EpochProblem, Objective, Weights
+from edgeflow_opt.solvers import solve
 from edgeflow_opt.solvers.exchange import export, import_solution
 from edgeflow_opt.solvers.exchange.export import MODEL_SCHEMA
 from edgeflow_opt.solvers.exchange.solution_files import parse_solution
 from tests.oracle import optimum
-from tests.solvers.instances import small
+from tests.solvers.instances import crowded, small
 from tests.strategies import problems
 
 FORMULATIONS = ("malleable", "moldable", "plan")
@@ -160,6 +161,31 @@ def test_json_obeys_its_schema() -> None:
     assert len(document["matrix"]["starts"]) == len(document["rows"]["name"]) + 1
     assert document["matrix"]["starts"][-1] == len(document["matrix"]["values"])
     assert document["objective"] == "progress"
+
+
+def test_a_plan_master_of_many_plans_has_those_of_column_generation(tmp_path: Path) -> None:
+    """Where plans cannot be enumerated, the master of the plans generated gives a schedule near by.
+
+    It says that it is not exact, and its relaxation bounds the optimum.
+    """
+    import highspy
+
+    problem = crowded(12, 12)
+    document = json.loads(export(problem, "plan", "json"))
+    assert document["exact"] is False
+    imported = _solved(problem, tmp_path, by_highs, "mps", formulation="plan")
+    assert imported.report.valid
+    native = highspy.Highs()
+    native.silent()
+    native.setOptionValue("threads", 1)
+    native.setOptionValue("solve_relaxation", True)
+    native.readModel(str(tmp_path / "model.mps"))
+    native.run()
+    relaxed = -native.getObjectiveValue()
+    best = solve(problem, "auto", levels=1, time_limit_s=2.0).value
+    assert best is not None
+    assert relaxed >= best - 1e-6
+    assert imported.schedule.objective.met_weight >= 0.9 * best
 
 
 def test_unknown_formats_are_refused() -> None:
