@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem import write_schedule as write_schedule
     from edgeflow_opt.simulation import SimulationResult as SimulationResult
     from edgeflow_opt.simulation import simulate as simulate
+    from edgeflow_opt.solvers import CapacityPrices as CapacityPrices
     from edgeflow_opt.solvers import SolveOptions as SolveOptions
     from edgeflow_opt.solvers import SolveResult as SolveResult
     from edgeflow_opt.solvers import solve as solve
@@ -95,6 +96,7 @@ _HOMES = {
         "simulate",
     ),
     "edgeflow_opt.solvers": (
+        "CapacityPrices",
         "SolveOptions",
         "SolveResult",
         "solve",

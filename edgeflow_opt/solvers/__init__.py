@@ -6,6 +6,7 @@ from edgeflow_opt.solvers.base import Progress as Progress
 from edgeflow_opt.solvers.base import SolveOptions as SolveOptions
 from edgeflow_opt.solvers.base import Solver as Solver
 from edgeflow_opt.solvers.base import SolveResult as SolveResult
+from edgeflow_opt.solvers.capacity_prices import CapacityPrices as CapacityPrices
 from edgeflow_opt.solvers.control import SolveControl as SolveControl
 from edgeflow_opt.solvers.front import SOLVERS as SOLVERS
 from edgeflow_opt.solvers.front import solve as solve

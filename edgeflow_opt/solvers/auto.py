@@ -79,7 +79,8 @@ class AutoSolver:
             share = _PRICE_SHARE_SMALL
         elif work.fits((1.0 - _PRICE_SHARE_MIDDLE) * control.left_s, LEVELS):
             share = _PRICE_SHARE_MIDDLE
-        work.use_prices(share * control.left_s, fixing=small)
+        seconds = share * control.left_s
+        work.use_prices(min(seconds, work.price_s) if small else seconds, fixing=small)
         if small and not work.closed and not control.stopped:
             # The proof of level 1 may take all the time there is.
             polish(work, _EARLY_POLISH_SHARE * control.left_s)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
         SolveStatus,
     )
     from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
+    from edgeflow_opt.solvers.capacity_prices import CapacityPrices
     from edgeflow_opt.solvers.control import SolveControl
+    from edgeflow_opt.solvers.price.dual import DualResult
 
 #: Time limit of a solve where none is given, seconds.
 DEFAULT_TIME_LIMIT_S = 10.0
@@ -65,7 +67,12 @@ class SolveOptions:
         How many levels of the objective are optimised: 1 = met weight only, 5 = all (met,
         progress, leftover, cost, reconfigurations).
     warm_start
-        A schedule of the same instance to begin from; None = the greedy's own.
+        A schedule to begin from: of this instance, or of an earlier one on the same boundaries, of
+        which jobs that have gone and time that has passed are left out. None = the greedy's own.
+    prices
+        Capacity prices to begin from, of an earlier solve (``result.prices``); their grid may be
+        another. `price`, `cpsat` and `auto` are then much sooner near their best; the other solvers
+        have no use for them. None = a cold start.
     params
         Further parameters of the solver named, by its own names; unknown ones are refused.
     on_progress
@@ -81,6 +88,7 @@ class SolveOptions:
     deterministic: bool = False
     levels: int = 5
     warm_start: Schedule | None = None
+    prices: CapacityPrices | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     on_progress: Callable[[Progress], None] | None = field(default=None, compare=False)
 
@@ -169,6 +177,9 @@ class SolveResult:
         Improvements in their order, the last one as good as the result.
     options
         The options in effect.
+    prices
+        Capacity prices behind the bound, to begin the next solve from; None where the solver has
+        none.
     versions
         Versions of the package and the libraries that took part.
     """
@@ -178,6 +189,7 @@ class SolveResult:
     trace: tuple[Progress, ...] = ()
     options: SolveOptions = field(default_factory=SolveOptions)
     versions: Mapping[str, str] = field(default_factory=dict)
+    prices: CapacityPrices | None = None
 
     @property
     def status(self) -> SolveStatus:
@@ -261,6 +273,8 @@ class Draft:
         As in the schedule.
     statistics
         As in :class:`SolveResult`.
+    dual
+        Prices, bound and job costs of the price engine that belong together; None = none.
     """
 
     status: SolveStatus
@@ -269,3 +283,4 @@ class Draft:
     bound: float | None = None
     levels: tuple[LevelReport, ...] = ()
     statistics: dict[str, Any] = field(default_factory=dict)
+    dual: DualResult | None = None

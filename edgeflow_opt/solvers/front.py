@@ -28,6 +28,7 @@ from edgeflow_opt.problem import EpochProblem, Limit, Schedule, SolveStatus, che
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.registry import Registry
 from edgeflow_opt.solvers.base import Draft, SolveOptions, SolveResult, features_of
+from edgeflow_opt.solvers.capacity_prices import CapacityPrices
 from edgeflow_opt.solvers.control import SolveControl
 from edgeflow_opt.solvers.kernels import LOADING_S, warm_up
 from edgeflow_opt.solvers.units import Unit, in_unit_of_solvers
@@ -112,12 +113,18 @@ def solve(
             f"option warm_start: must be a Schedule, got {type(options.warm_start).__name__}; of a "
             "result give result.schedule"
         )
-    if options.warm_start is not None and not check(problem, options.warm_start).valid:
+    if options.prices is not None and not isinstance(options.prices, CapacityPrices):
         raise UsageError(
-            "option warm_start: must be a valid schedule of this instance; check() tells why it is not"
+            f"option prices: must be CapacityPrices, got {type(options.prices).__name__}; of a "
+            "result give result.prices"
         )
     seen, unit = in_unit_of_solvers(problem)
     control = SolveControl(options.time_limit_s, options.on_progress, unit.level_1)
+    if options.warm_start is not None:
+        options = dataclasses.replace(options, warm_start=_start_of(problem, options.warm_start))
+    asked = options
+    if options.prices is not None and unit.weight != 1.0:
+        asked = dataclasses.replace(options, prices=options.prices.scaled(1.0 / unit.weight))
     loading_s = warm_up()
     if loading_s > LOADING_S:
         # The kernels had to be compiled, once after installation: no caller's limit pays for that.
@@ -125,7 +132,7 @@ def solve(
     arrays = arrays_of(seen)
     fault: SolverFaultError | None = None
     try:
-        draft = chosen.solve(seen, arrays, options, control)
+        draft = chosen.solve(seen, arrays, asked, control)
     except KeyboardInterrupt:
         # It came while the solver was at work in Python, which it could not survive.
         control.cancel()
@@ -152,6 +159,9 @@ def solve(
             schedule=schedule,
             statistics=statistics,
             trace=control.trace,
+            prices=None
+            if draft.dual is None
+            else CapacityPrices.of_slots(problem, draft.dual.prices * unit.weight),
             options=options,
             versions=versions(chosen.capabilities.requires),
         )
@@ -175,6 +185,40 @@ def solve(
         callback_error.result = found_result
         raise callback_error from cause
     return found_result
+
+
+def _start_of(problem: EpochProblem, schedule: Schedule) -> Schedule:
+    """Return `schedule` as one of `problem`: jobs that have gone and time that has passed left out.
+
+    Raises
+    ------
+    UsageError
+        If what remains breaks a rule of the instance.
+    """
+    if check(problem, schedule).valid:
+        return schedule
+    known = {job.id for job in problem.jobs}
+    begin, end = problem.grid.boundaries[0], problem.grid.boundaries[-1]
+    allocations = tuple(
+        dataclasses.replace(a, start=max(a.start, begin), end=min(a.end, end))
+        for a in schedule.allocations
+        if a.job in known and a.end > begin and a.start < end
+    )
+    with contextlib.suppress(EdgeflowError, ValueError, KeyError):
+        value, outcomes = evaluate(problem, allocations)
+        start = Schedule(
+            solver=schedule.solver,
+            status=SolveStatus.FEASIBLE,
+            objective=value,
+            allocations=allocations,
+            outcomes=outcomes,
+        )
+        if check(problem, start).valid:
+            return start
+    raise UsageError(
+        "option warm_start: must be a valid schedule of this instance, or become one without the "
+        "jobs that have gone and the time that has passed; check() tells why it is not"
+    )
 
 
 def _draft_kept(

@@ -42,6 +42,10 @@ _PRICE_SHARE = 0.3
 #: The same, where the engine can hardly add to it.
 _PRICE_SHARE_ALONE = 0.9
 
+#: Seconds for the price engine at most before an engine that proves small models follows: in any
+#: case, and per column of the model. Engines close most of what prices leave open sooner.
+_PRICE_LEAST_S, _PRICE_S_PER_COLUMN = 0.2, 1e-4
+
 #: Largest model on which MILP engines still improve on the price engine at level 1, columns.
 SMALL_COLUMNS = 20_000
 
@@ -51,8 +55,8 @@ _FIRST_LEVEL_SHARE = 0.8
 #: Share of the time left for the polish before the engine is asked about the levels below.
 _POLISH_SHARE = 0.5
 
-#: Evaluations of the exact dual whose reduced costs fix jobs.
-_FIXING_ITERATIONS = 30
+#: Share of the time left for the prices of the options of jobs with one run.
+_OPTIONS_SHARE = 0.06
 
 #: Relative amount by which a kept level may fall in a model, for rounding. A plan that loses any of
 #: it is not taken.
@@ -83,7 +87,8 @@ def solve_by_levels(
         if prices:
             follows = work.columns() <= SMALL_COLUMNS
             share = _PRICE_SHARE if follows else _PRICE_SHARE_ALONE
-            work.use_prices(share * control.left_s, fixing=follows)
+            seconds = share * control.left_s
+            work.use_prices(min(seconds, work.price_s) if follows else seconds, fixing=follows)
         below = options.levels > 1 and problem.objective.weights is None
         work.first_level(share=_FIRST_LEVEL_SHARE if below else 1.0)
         polish(work, _POLISH_SHARE * control.left_s)
@@ -118,7 +123,9 @@ class LevelSolve:
         self._weights = arrays.weight[arrays.has_deadline]
         reachable = reachable_jobs(arrays)
         self._skipped = False
-        self._dual: DualResult | None = None
+        self._fixing = False
+        self.dual: DualResult | None = None
+        """Prices, bound and job costs of the price engine; None = it was not asked."""
         self._options: OptionDual | None = None
         self._infeasible = bool((arrays.must_meet & ~reachable).any())
         weights = problem.objective.weights
@@ -142,7 +149,7 @@ class LevelSolve:
         """
         if self.closed or self.problem.objective.weights is not None:
             return
-        from edgeflow_opt.solvers.price import SOLVER, dual_bound
+        from edgeflow_opt.solvers.price import SOLVER
 
         plain = dataclasses.replace(self.options, params={})
         part = self.control.part(seconds)
@@ -155,14 +162,12 @@ class LevelSolve:
             self.incumbent.offer(draft.plan, "price")
         if draft.bound is not None:
             self.tighten(draft.bound)
-        if fixing and not self.closed and self.incumbent.plan is not None:
-            part = self.control.part(0.2 * seconds)
-            if one_run_only(self.arrays):
-                from edgeflow_opt.solvers.moldable import minimise, option_table
+        self.dual, self._fixing = draft.dual, fixing
+        if fixing and not self.closed and one_run_only(self.arrays):
+            from edgeflow_opt.solvers.moldable import minimise, option_table
 
-                self._options = minimise(option_table(self.arrays), stopped=lambda: part.stopped)
-                return
-            self._dual = dual_bound(self.arrays, control=part, exact_iterations=_FIXING_ITERATIONS)
+            part = self.control.part(_OPTIONS_SHARE * self.control.left_s)
+            self._options = minimise(option_table(self.arrays), stopped=lambda: part.stopped)
 
     def tighten(self, bound: float) -> None:
         """Take note of a proven bound on level 1."""
@@ -197,6 +202,11 @@ class LevelSolve:
         slots = np.maximum(0, end - arrays.first_slot)
         wanted = arrays.has_deadline if levels == ("met",) else 1
         return int((modes * slots * wanted).sum())
+
+    @property
+    def price_s(self) -> float:
+        """Seconds that are well spent on prices where an engine follows that proves level 1."""
+        return _PRICE_LEAST_S + _PRICE_S_PER_COLUMN * self.columns()
 
     def fits(self, seconds: float, levels: tuple[Level, ...] = ("met",)) -> bool:
         """Whether the engine can be expected to do anything with the model in `seconds`."""
@@ -255,6 +265,7 @@ class LevelSolve:
                 limit=limit,
                 bound=self.bound,
                 statistics=self.statistics,
+                dual=self.dual,
             )
         levels = self._reports(value)
         done = all(level.optimal for level in levels)
@@ -265,6 +276,7 @@ class LevelSolve:
             bound=self.bound,
             levels=levels,
             statistics=self.statistics,
+            dual=self.dual,
         )
 
     def _reports(self, first_value: float) -> tuple[LevelReport, ...]:
@@ -331,10 +343,10 @@ class LevelSolve:
         if self._options is not None and isinstance(model, MoldableModel):
             restricted, jobs, options = self._options.restrict(model, value)
             self.statistics |= {"fixed_jobs": jobs, "open_options": options}
-        elif self._dual is not None:
+        elif self.dual is not None and self._fixing:
             from edgeflow_opt.solvers.price import fixings
 
-            fixed = fixings(self.arrays, self._dual, value)
+            fixed = fixings(self.arrays, self.dual, value)
             self.statistics["fixed_jobs"] = int(fixed.met.sum() + fixed.unmet.sum())
             restricted = model.restricted(fixed.met, fixed.unmet)
         else:

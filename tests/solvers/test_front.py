@@ -20,6 +20,7 @@ from edgeflow_opt.errors import (
 from edgeflow_opt.formulations.plans import empty_plan
 from edgeflow_opt.problem import (
     EpochProblem,
+    Grid,
     Limit,
     Objective,
     Running,
@@ -183,9 +184,9 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("solver", ALL)
 def test_an_invalid_warm_start_is_refused(solver: str) -> None:
-    """A schedule of another instance is no warm start, whatever the solver."""
+    """A schedule on other boundaries is no warm start, whatever the solver."""
     good = solve(small(), "greedy").schedule
-    other = small(jobs=small().jobs[1:])
+    other = small(grid=Grid((0.0, 7.0, 30.0)))
     with pytest.raises(UsageError, match="warm_start: must be a valid schedule of this instance"):
         solve(other, solver, warm_start=good)
 

@@ -34,6 +34,8 @@ MOVES = 40
 #: Factors on the bins of the evaluations that follow.
 _REFINEMENTS = (4, 16)
 _DECAY = 0.955
+#: First step relative to the mean price: from the hull's prices, and from those of an exact dual.
+REACH, WARM_REACH = 0.03, 0.006
 
 
 class ExactDual:
@@ -47,17 +49,24 @@ class ExactDual:
         Prices to begin from and the bound known so far.
     bins
         Resolution of work in the exact pricing.
+    reach
+        First step, relative to the mean price.
     stopped
         Asked between blocks of jobs; once true, the jobs left keep their hull costs.
     """
 
     def __init__(
-        self, dual: HullDual, start: DualResult, stopped: Callable[[], bool], bins: int = BINS
+        self,
+        dual: HullDual,
+        start: DualResult,
+        stopped: Callable[[], bool],
+        bins: int = BINS,
+        reach: float = REACH,
     ) -> None:
         self._dual = dual
         self._bins = bins
         self._stopped = stopped
-        step = 0.03 * np.maximum(start_prices(dual.data), 1e-300) / 0.6
+        step = reach * np.maximum(start_prices(dual.data), 1e-300) / 0.6
         self._stepper = PriceStepper(start.prices, step, _DECAY)
         self.best = start
         """The best prices so far, with their bound and job costs."""

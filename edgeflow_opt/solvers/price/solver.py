@@ -15,7 +15,7 @@ from edgeflow_opt.problem import LevelReport, Limit, SolveStatus
 from edgeflow_opt.solvers.base import Capabilities, Draft
 from edgeflow_opt.solvers.bounds import rounded_down
 from edgeflow_opt.solvers.price.dual import COLD_ITERATIONS, DualResult, HullDual, minimise
-from edgeflow_opt.solvers.price.exact_dual import ExactDual
+from edgeflow_opt.solvers.price.exact_dual import REACH, WARM_REACH, ExactDual
 from edgeflow_opt.solvers.price.pricing_data import pricing_data
 from edgeflow_opt.solvers.price.search import PriceSearch
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 #: Evaluations of the exact dual at most; it is finished before.
 EXACT_ITERATIONS = 100
+#: Evaluations of the hull dual from prices that are given.
+WARM_ITERATIONS = 8
+#: Given prices whose hull bound these improve by more than this share are out of date.
+_STALE = 0.003
 #: Moves of a deterministic solve: this many per job, and at least so many.
 _MOVES_PER_JOB, _LEAST_MOVES = 40, 4000
 #: Share of the time limit that the hull dual may take.
@@ -47,7 +51,7 @@ class PriceSolver:
         features=frozenset({"losses", "must_meet", "moldable", "best_effort"}),
         requires=("numba",),
         params={
-            "iterations": f"evaluations of the hull dual (default {COLD_ITERATIONS})",
+            "iterations": f"evaluations of the hull dual (default {COLD_ITERATIONS}; {WARM_ITERATIONS} with prices)",
             "exact_iterations": f"evaluations of the exact dual (default {EXACT_ITERATIONS})",
             "moves": "moves of the search (default: until the limit; deterministic: by size)",
         },
@@ -93,6 +97,10 @@ class _Solve:
         self._done = False
         self._fault: BaseException | None = None
         self._next_report_s = 0.0
+        self._dual: DualResult | None = None
+        self._reach = REACH
+        # With both from an earlier solve, building a plan anew is of no use.
+        self._warm = options.warm_start is not None and options.prices is not None
         self._begun_s = control.elapsed_s
         # Turning the plan into a checked schedule takes time of its own, in plain Python.
         left = control.left_s
@@ -102,21 +110,23 @@ class _Solve:
         """Prove, construct, improve; on Ctrl-C return what there is."""
         search: PriceSearch | None = None
         try:
-            iterations = int(self.options.params.get("iterations", COLD_ITERATIONS))
             dual = HullDual(self.data, self.workers)
-            found = minimise(dual, None, iterations, self._past_hull_time)
+            found = self._first_prices(dual)
             self.statistics["hull_bound"] = found.bound
             self.statistics["hull_evaluations"] = found.evaluations
             self.statistics["hull_s"] = self.control.elapsed_s
             self._prove(found)
+            self._dual = found
             if not self.infeasible:
                 search = PriceSearch(self.data, found, self.options.seed)
-                search.construct()
+                if not self._warm:
+                    search.construct()
                 self._report_value(search)
                 self.statistics["constructed"] = self._value_of(search)
                 self._start_elsewhere(search)
                 found, search = self._improve(dual, found, search)
                 self.statistics["bound"] = found.bound
+                self._dual = found
         except KeyboardInterrupt:
             self.control.cancel()
         if self.infeasible:
@@ -127,6 +137,23 @@ class _Solve:
             self.statistics["moves"] = search.moves
             plan = search.filled_plan(self.arrays, self.options.levels >= 2)
         return self._draft(plan)
+
+    def _first_prices(self, dual: HullDual) -> DualResult:
+        """Return the prices of the hull dual, or those that are given, if these are still good."""
+        given = self.options.prices
+        if given is None:
+            iterations = int(self.options.params.get("iterations", COLD_ITERATIONS))
+            return minimise(dual, None, iterations, self._past_hull_time)
+        prices = given.on_slots(self.problem)
+        iterations = int(self.options.params.get("iterations", WARM_ITERATIONS))
+        found = minimise(dual, prices, 1)
+        moved = minimise(dual, prices, iterations, self._past_hull_time)
+        # Prices of an exact dual are better than they look to the hull.
+        if moved.bound < found.bound - _STALE * abs(found.bound):
+            found = moved
+        else:
+            self._reach = WARM_REACH
+        return found
 
     def _past_hull_time(self) -> bool:
         """Whether the hull dual has had its share of the time: later steps bring little."""
@@ -210,6 +237,8 @@ class _Solve:
             search.adopt(mapped, met & whole & self.data.priced)
             search.construct()
             self._report_value(search)
+        if self._warm and not search.met.any():
+            search.construct()
 
     def _improve(
         self, dual: HullDual, found: DualResult, search: PriceSearch
@@ -219,7 +248,7 @@ class _Solve:
         With two workers the bound has a thread of its own; when it is done, that thread searches
         too, from another seed, and the better plan of the two is returned.
         """
-        exact = ExactDual(dual, found, self._stopped)
+        exact = ExactDual(dual, found, self._stopped, reach=self._reach)
         evaluations = int(self.options.params.get("exact_iterations", EXACT_ITERATIONS))
         moves = self.options.params.get("moves")
         if moves is None and self.options.deterministic:
@@ -330,6 +359,7 @@ class _Solve:
                 limit=limit,
                 bound=self.bound,
                 statistics=self.statistics,
+                dual=self._dual,
             )
         if value > self.bound + 1e-6 * max(1.0, self.bound):
             raise SolverFaultError(
@@ -343,6 +373,7 @@ class _Solve:
             bound=max(value, self.bound),
             levels=(LevelReport(level="met", value=value, bound=self.bound, optimal=optimal),),
             statistics=self.statistics,
+            dual=self._dual,
         )
 
 
