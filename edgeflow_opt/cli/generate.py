@@ -51,6 +51,16 @@ def generate(
             help="Instance: losses of every job (default 0,0).",
         ),
     ] = None,
+    moldable: Annotated[
+        float | None,
+        typer.Option(
+            "--moldable",
+            metavar="SHARE",
+            min=0.0,
+            max=1.0,
+            help="Instance: share of jobs that keep one mode in one run (default 0).",
+        ),
+    ] = None,
     trace: Annotated[
         bool, typer.Option("--trace", help="A trace in CSV instead of an instance in JSON.")
     ] = False,
@@ -69,7 +79,7 @@ def generate(
     }
     of_instances = {
         "--slots": slots, "--slot-length": slot_length, "--edge-servers": edge_servers,
-        "--losses": losses,
+        "--losses": losses, "--moldable": moldable,
     }  # fmt: skip
     if trace:
         for name, value in of_instances.items():
@@ -82,7 +92,7 @@ def generate(
         )
         own = {
             "slot_s": slot_length, "edge_servers": edge_servers, "restart_s": restart_s,
-            "migration_s": migration_s,
+            "migration_s": migration_s, "moldable_share": moldable,
         }  # fmt: skip
         text = _instance_text(jobs, 24 if slots is None else slots, seed, _given(common | own))
     if output is None:

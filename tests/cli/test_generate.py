@@ -28,16 +28,17 @@ def test_instance(tmp_path: Path) -> None:
 
 
 def test_instance_options(tmp_path: Path) -> None:
-    """Cluster, slots and deadlines are those asked for."""
+    """Cluster, slots, deadlines and the share of moldable jobs are those asked for."""
     path = tmp_path / "instance.json"
     ran = edgeflow(
         "generate", "--cloud-gpus", "7", "--edge-servers", "3", "--slot-length", "60",
-        "--deadlines", "1,1", "-o", path,
+        "--deadlines", "1,1", "--jobs", "20", "--moldable", "0.25", "-o", path,
     )  # fmt: skip
     assert ran.code == 0, ran.err
     problem = read_problem(path)
     assert problem.sites[0].capacity_at(0) == 7
     assert problem.sites[1].capacity_at(0) == 3
+    assert sum(not job.malleable for job in problem.jobs) == 5
     assert problem.grid.boundaries[1] == 60.0
 
 
@@ -74,6 +75,8 @@ def test_trace(tmp_path: Path) -> None:
         (["--seed", "-1"], "--seed"),
         (["--trace", "--slots", "3"], "instances only"),
         (["--trace", "--losses", "1,1"], "instances only"),
+        (["--trace", "--moldable", "1"], "instances only"),
+        (["--moldable", "1.5"], "--moldable"),
         (["--output", "no/such/folder/x"], "does not exist"),
         (["--output", "."], "is a folder"),
     ],
