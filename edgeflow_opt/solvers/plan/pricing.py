@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.plan.branch import Branch
     from edgeflow_opt.solvers.price.pricing_data import PricingData
 
+#: Jobs that are priced between two looks at the clock.
+_CHUNK = 16
+
 #: Bins of work per job without losses that has too many labels.
 BINS = 3200
 
@@ -73,7 +76,7 @@ class PlanPricing:
     workers
         Threads, at least 1.
     stopped
-        Asked between blocks of jobs; once true, the jobs left keep their hull costs.
+        Asked every few jobs; once true, the jobs left keep their hull costs.
     """
 
     def __init__(self, data: PricingData, workers: int, stopped: Callable[[], bool]) -> None:
@@ -98,19 +101,23 @@ class PlanPricing:
         cost, plan_cost = hull_cost.copy(), np.full(n, np.inf)
         rows = np.full((n, num_slots), -1, dtype=np.int64)
         reached = np.zeros(n, dtype=np.bool_)
+        tables = [0] * len(hull.blocks)
 
         def work(number: int, begin: int, stop: int) -> None:
-            if self._stopped():
-                return
             from edgeflow_opt.solvers.plan.pricing_kernels import price_plans
 
-            self.tables += price_plans(
-                data, prices, branch.allowed, branch.may_idle, begin, stop, hull.multiplier, hull_cost, hull.whole_cost,
-                *self._space(number), cost, plan_cost, rows,
-            )  # fmt: skip
-            reached[begin:stop] = True
+            for first in range(begin, stop, _CHUNK):
+                if self._stopped():
+                    return
+                last = min(stop, first + _CHUNK)
+                tables[number] += price_plans(
+                    data, prices, branch.allowed, branch.may_idle, first, last, hull.multiplier,
+                    hull_cost, hull.whole_cost, *self._space(number), cost, plan_cost, rows,
+                )  # fmt: skip
+                reached[first:last] = True
 
         run_blocks(hull.blocks, work, hull.workers)
+        self.tables += sum(tables)
         # What the hull code priced counts by what is proven of it, the rest as it is.
         proven = np.where(reached & (cost > hull_cost), np.maximum(cost, proven), proven)
         proven = np.where(data.priced, proven, np.inf)

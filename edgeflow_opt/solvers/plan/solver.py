@@ -14,7 +14,7 @@ from edgeflow_opt.solvers.base import Capabilities, take_flag
 from edgeflow_opt.solvers.bounds import attainable_step, rounded_down
 from edgeflow_opt.solvers.cpsat import CpSatEngine
 from edgeflow_opt.solvers.highs import HighsEngine
-from edgeflow_opt.solvers.lexicographic import LevelSolve
+from edgeflow_opt.solvers.lexicographic import SMALL_COLUMNS, LevelSolve
 from edgeflow_opt.solvers.plan.branch import Branch
 from edgeflow_opt.solvers.plan.generation import Generation
 from edgeflow_opt.solvers.plan.tree import PlanTree
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.plan.relaxation import Relaxed
     from edgeflow_opt.solvers.price.dual import DualResult
 
-#: Share of the time limit for the price engine, whose plan and bound this solver begins with.
-_PRICE_SHARE = 0.15
+#: Share of the time limit for the price engine, whose plan and bound this solver begins with, where
+#: column generation can be expected to close the gap, and where it cannot.
+_PRICE_SHARE, _PRICE_SHARE_LARGE = 0.25, 0.85
 
 #: Share of the time left for level 1, where levels below are wanted too.
 _FIRST_LEVEL_SHARE = 0.8
@@ -50,9 +51,16 @@ _MOST_PLANS = 2000
 #: jobs of a node.
 _MASTER_SHARE, _NODE_SHARE = 0.2, 0.05
 
-#: The same in seconds, at most: without a time limit they would never end. In deterministic solves
-#: an integer program gets all of it, so that its end does not depend on the clock.
+#: Wall seconds kept back for checking the plan, per job.
+_RESERVE_PER_JOB_S = 2e-4
+
+#: Seconds for the price engine without a time limit, and for an integer program at most: without
+#: them they would never end. In deterministic solves an integer program gets all of it, so that its
+#: end does not depend on the clock.
 _PRICE_S, _MASTER_S = 5.0, 10.0
+
+#: An integer program over the same jobs is worth another look with so many times the plans.
+_MORE_PLANS = 1.15
 
 #: Where no step of the weights is known: what counts as better, as in ``optimal``.
 _LEAST_GAIN = 5e-7
@@ -102,10 +110,15 @@ class PlanSolver:
         with control.interruptible():
             work.offer_starts()
             if prices:
-                work.use_prices(min(_PRICE_S, _PRICE_SHARE * control.left_s), fixing=False)
+                small = work.columns() <= SMALL_COLUMNS
+                share = _PRICE_SHARE if small else _PRICE_SHARE_LARGE
+                seconds = share * control.left_s if control.left_s < np.inf else _PRICE_S
+                work.use_prices(seconds, fixing=False)
             if not work.closed and not control.stopped:
                 share = _FIRST_LEVEL_SHARE if options.levels > 1 else 1.0
-                part = control.part(share * control.left_s)
+                # Turning the plan into a checked schedule takes time in plain Python.
+                reserve_s = min(0.2 * control.left_s, 0.05 + _RESERVE_PER_JOB_S * arrays.num_jobs)
+                part = control.part(share * control.left_s - reserve_s)
                 with part.interruptible():
                     _FirstLevel(work, part, engine, nodes).run()
                 if work.statistics.get("open_nodes") and not work.closed and not part.stopped:
@@ -133,6 +146,8 @@ class _FirstLevel:
         self._generation = Generation(self._data, workers, control)
         self._weights = arrays.weight[arrays.has_deadline]
         self._step = attainable_step(self._weights)
+        self._tried: dict[bytes, int] = {}
+        """Plans of the last integer program over each set of jobs."""
         self._position = np.full(arrays.num_modes + 1, -1, dtype=np.int64)
         self._position[self._data.mode_id] = np.arange(len(self._data.mode_id))
 
@@ -256,6 +271,10 @@ class _FirstLevel:
         if whole.all():
             return self._offer(plans, relaxed.share)
         kept = np.flatnonzero(wanted[plans.job])
+        key = wanted.tobytes()
+        if len(kept) < _MORE_PLANS * self._tried.get(key, 0):
+            return False
+        self._tried[key] = len(kept)
         return self._solve_integers(plans, kept, wanted, _NODE_SHARE, at_least=False)
 
     def _columns(self, plans: JobPlans) -> Any:
