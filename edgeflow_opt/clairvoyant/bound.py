@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,12 @@ import numpy as np
 
 from edgeflow_opt.clairvoyant.intervals import event_times, interval_data, merged
 from edgeflow_opt.clairvoyant.refutation import Refuter
-from edgeflow_opt.clairvoyant.relaxation import IntervalDual, Relaxed
+from edgeflow_opt.clairvoyant.relaxation import MET, IntervalDual, Relaxed
 from edgeflow_opt.clairvoyant.schedules import (
     KnownSchedule,
     carried_out,
     grid_slots,
+    halved,
     planned,
     simulated,
 )
@@ -41,6 +42,9 @@ _ROUNDS, _ITERATIONS, _PROGRESS = 5, 100, 1e-4
 _LINEAR_SHARE, _SIMULATION_SHARE, _SCHEDULE_SHARE = 0.3, 0.5, 0.4
 #: Share of simulations where the grid of a plan would be too coarse to be of use.
 _ALONE_SHARE = 0.8
+
+#: Slots of the finer grid for each of the event times.
+_FINER = 3
 
 #: An online policy whose history is a schedule to begin with.
 _POLICY = "edgeflow-select"
@@ -194,7 +198,14 @@ def clairvoyant_bound(
                     None if time_limit_s is None else _SCHEDULE_SHARE * left_s,
                     seed=seed, workers=workers, deterministic=deterministic,
                 )  # fmt: skip
-        work.refute(_until(end))
+        chosen = work.refute(_until(end))
+        left_s = end - time.perf_counter()
+        if schedule and chosen and not work.coarse and left_s > 0.0:
+            # These may be met together as far as the relaxation can tell.
+            work.plan(
+                left_s if time_limit_s is not None else None,
+                seed=seed, workers=workers, deterministic=deterministic, chosen=chosen,
+            )  # fmt: skip
     except KeyboardInterrupt:
         work.limit = Limit.INTERRUPTED
     return work.result(schedule, time.perf_counter() - begin)
@@ -260,12 +271,21 @@ class _Work:
                     self._keep(found)
 
     def plan(
-        self, time_limit_s: float | None, *, seed: int, workers: int, deterministic: bool
+        self,
+        time_limit_s: float | None,
+        *,
+        seed: int,
+        workers: int,
+        deterministic: bool,
+        chosen: Collection[str] | None = None,
     ) -> None:
-        """Plan the whole trace."""
+        """Plan the whole trace, or on a finer grid the jobs `chosen` of it."""
+        times = self.times
+        if chosen is not None:
+            times = halved(times, min(_FINER * len(times), grid_slots(self.jobs)))
         found = planned(
-            self.jobs, self.sites, self.times, time_limit_s=time_limit_s, seed=seed,
-            workers=workers, deterministic=deterministic,
+            self.jobs, self.sites, times, time_limit_s=time_limit_s, seed=seed,
+            workers=workers, deterministic=deterministic, chosen=chosen,
         )  # fmt: skip
         self._keep(found)
         if found.limit is Limit.INTERRUPTED:
@@ -275,10 +295,16 @@ class _Work:
         if self.best is None or found.met_weight > self.best.met_weight:
             self.best = found
 
-    def refute(self, stopped: Callable[[], bool]) -> None:
-        """Bring the bound down, value by value, as long as it is proven that it is not reached."""
+    def refute(self, stopped: Callable[[], bool]) -> set[str]:
+        """Bring the bound down, value by value, as long as it is proven that it is not reached.
+
+        Returns
+        -------
+        chosen
+            Ids of jobs that reach the bound in the relaxation; empty where none are known.
+        """
         if self.root is None or self.step is None:
-            return
+            return set()
         refuter = Refuter(self.dual, stopped)
         try:
             while not self.settled and self.bound > 0.0:
@@ -289,6 +315,10 @@ class _Work:
                 self.bound = max(0.0, self.bound - self.step)
         finally:
             self.nodes = refuter.nodes
+        if self.settled or refuter.reached is None:
+            return set()
+        indices = self.dual.data.job[refuter.reached == MET]
+        return {self.jobs[index].id for index in indices.tolist()}
 
     def result(self, schedule: bool, seconds: float) -> ClairvoyantBound:
         """Return what is known."""

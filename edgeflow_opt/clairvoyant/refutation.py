@@ -51,6 +51,8 @@ class Refuter:
     dual: IntervalDual
     stopped: Callable[[], bool]
     nodes: int = 0
+    reached: IntArray | None = None
+    """Fates of the jobs at a leaf that was not refuted: such jobs may be met together."""
 
     def refuted(self, target: float, root: Relaxed) -> bool:
         """Whether it is proven that no schedule reaches a met weight of `target`.
@@ -123,6 +125,7 @@ class Refuter:
             if self.stopped():
                 break
             prices = found.prices
+        self.reached = fate
         return False
 
     def _fix(self, target: float, fate: IntArray, found: Relaxed) -> bool:

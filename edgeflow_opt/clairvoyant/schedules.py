@@ -9,8 +9,10 @@ only the jobs that prices find worth their cost does better. Each schedule is ca
 from __future__ import annotations
 
 import dataclasses
+import heapq
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.clairvoyant.intervals import merged
@@ -62,6 +64,25 @@ def grid_slots(jobs: Sequence[Job]) -> int:
     return max(1, MOST_CELLS // max(1, wanted))
 
 
+def halved(times: Sequence[float], most: int) -> list[float]:
+    """Return `times` with the longest intervals halved, again and again, up to `most` intervals.
+
+    In continuous time a job may change its mode within an interval; on a grid only at its times.
+    """
+    longest = [(left - right, left, right) for left, right in pairwise(times)]
+    heapq.heapify(longest)
+    found = list(times)
+    while longest and len(found) <= most:
+        _, left, right = heapq.heappop(longest)
+        middle = left + (right - left) / 2.0
+        if not left < middle < right:
+            break
+        found.append(middle)
+        for a, b in ((left, middle), (middle, right)):
+            heapq.heappush(longest, (a - b, a, b))
+    return sorted(found)
+
+
 def planned(
     jobs: Sequence[Job],
     sites: Sequence[Site],
@@ -71,6 +92,7 @@ def planned(
     seed: int,
     workers: int,
     deterministic: bool,
+    chosen: Collection[str] | None = None,
 ) -> KnownSchedule:
     """Plan the whole trace on a grid of its event times, with the price engine.
 
@@ -82,10 +104,16 @@ def planned(
         Event times, at least two, rising.
     time_limit_s, seed, workers, deterministic
         As in :class:`~edgeflow_opt.solvers.SolveOptions`.
+    chosen
+        Ids of the only jobs that are planned; None = all.
     """
     from edgeflow_opt.solvers import solve
 
-    wanted = [job for job in jobs if job.deadline is not None and job.weight > 0]
+    wanted = [
+        job
+        for job in jobs
+        if job.deadline is not None and job.weight > 0 and (chosen is None or job.id in chosen)
+    ]
     boundaries = merged(times, grid_slots(jobs))
     problem = EpochProblem(
         grid=Grid(tuple(boundaries)),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflow_opt.clairvoyant import clairvoyant_bound
-from edgeflow_opt.clairvoyant.schedules import carried_out, simulated
+from edgeflow_opt.clairvoyant.schedules import carried_out, halved, simulated
 from edgeflow_opt.errors import InstanceError, UsageError
 from edgeflow_opt.policies import POLICIES, make_policy
 from edgeflow_opt.problem import Job, Site, check_history
@@ -228,3 +228,19 @@ def test_a_public_trace_is_bounded(data_folder, gpus, servers, most):
     assert result.linear_bound == pytest.approx(most + 0.7, abs=0.3)
     assert result.best_known is not None
     assert 0.85 * most < result.best_known <= result.bound
+
+
+def test_the_longest_intervals_are_halved():
+    """Of 0, 8, 10 with at most four intervals: 8 s are halved, then one of the halves."""
+    assert halved([0.0, 8.0, 10.0], 3) == [0.0, 4.0, 8.0, 10.0]
+    assert halved([0.0, 8.0, 10.0], 4) == [0.0, 2.0, 4.0, 8.0, 10.0]
+    assert halved([0.0, 8.0], 1) == [0.0, 8.0]
+    assert halved([], 9) == []
+
+
+def test_a_finer_grid_realises_what_the_relaxation_mixes():
+    """Two jobs take turns on two of three GPUs: found only where the 10 s are divided."""
+    two = [job(name, 13.5, 10.0) for name in "ab"]
+    three_gpus = dataclasses.replace(CLOUD, capacity=((0.0, 3),))
+    result = clairvoyant_bound(two, [three_gpus, EDGE], time_limit_s=10.0)
+    assert (result.bound, result.best_known) == (2.0, 2.0)
