@@ -103,6 +103,11 @@ def _report(found: Explanation) -> list[RenderableType]:
         things.append(_jobs_table(found.jobs))
     if len(found.jobs) == 1 and found.jobs[0].contention:
         things.append(_contention_table(found.jobs[0]))
+    if len(found.jobs) == 1 and found.jobs[0].conflict is not None:
+        conflict = found.jobs[0].conflict
+        things.append(
+            facts("Conflict", [("minimal" if conflict.minimal else "so far", conflict.text)])
+        )
     if found.marginals:
         things.append(_marginals_table(found))
     if len(found.jobs) > _SHOWN:

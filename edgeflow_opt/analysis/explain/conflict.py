@@ -42,10 +42,37 @@ def conflict_of(problem: EpochProblem, clock: Clock) -> Conflict | None:
             break
         if _impossible(problem, [job], clock) is True:
             return Conflict(jobs=(job.id,), capacities=(), minimal=True)
+    return _minimal(problem, jobs, clock)
+
+
+def conflict_around(
+    problem: EpochProblem, job: str, others: list[str], clock: Clock
+) -> Conflict | None:
+    """Return a minimal set of jobs, `job` among them, that cannot all be met; None = none was found.
+
+    Parameters
+    ----------
+    others
+        Ids of the jobs that may be in it; those last are kept first.
+    """
+    hard = {
+        name: dataclasses.replace(problem.jobs[problem.job_index[name]], must_meet=True)
+        for name in (*others, job)
+    }
+    soft = [other for other in problem.jobs if other.must_meet and other.id not in hard]
+    return _minimal(problem, [*soft, *hard.values()], clock, kept=job)
+
+
+def _minimal(
+    problem: EpochProblem, jobs: list[Job], clock: Clock, kept: str | None = None
+) -> Conflict | None:
+    """Return a minimal set of hard `jobs` without a schedule, by deletion; `kept` stays in it."""
     if _impossible(problem, jobs, clock) is not True:
         return None
     minimal = True
     for job in list(jobs):
+        if job.id == kept:
+            continue
         rest = [other for other in jobs if other is not job]
         verdict = None if clock.up else _impossible(problem, rest, clock)
         if verdict is True:

@@ -153,64 +153,8 @@ class Remedy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobExplanation:
-    """Why a job misses its deadline, and what would save it.
-
-    Parameters
-    ----------
-    job
-        Id.
-    deadline, weight
-        As in the instance.
-    met, completion
-        Under the schedule; completion None = not by the horizon.
-    alone
-        How it would do alone.
-    contention
-        Where and when units are lacking, most lacking first; empty for a job that is met.
-    remedies
-        Best first: what changes least. Empty for a job that is met, or where none was found.
-    complete
-        Whether all kinds of remedies were looked for; False = time ran out.
-    """
-
-    job: str
-    deadline: float
-    weight: float
-    met: bool
-    completion: float | None
-    alone: Alone
-    contention: tuple[Contention, ...] = ()
-    remedies: tuple[Remedy, ...] = ()
-    complete: bool = True
-
-    @property
-    def reason(self) -> str:
-        """The main reason in words."""
-        if self.met:
-            return "it is met"
-        alone = self.alone
-        if alone.site is None:
-            return "no site ever has the memory and the units for any of its modes"
-        if not alone.met:
-            if alone.completion is None:
-                return "even alone it cannot complete by the horizon"
-            return (
-                f"even alone it completes at {alone.completion:g} at the earliest, "
-                f"{alone.late_by_s:g} s late"
-            )
-        if self.contention:
-            worst = self.contention[0]
-            return (
-                f"'{worst.site}' has {worst.free} of {worst.needed} units free "
-                f"in [{worst.start:g}, {worst.end:g})"
-            )
-        return "alone it is met; the schedule gives it too little"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """A set of hard deadlines that cannot be met together.
+    """A set of deadlines that cannot be met together.
 
     Parameters
     ----------
@@ -236,6 +180,66 @@ class Conflict:
         spans = ", ".join(f"'{site}' in [{a:g}, {b:g})" for site, a, b in self.capacities)
         where = f" with the capacity of {spans}" if spans else ""
         return f"jobs {names} cannot all meet their deadlines{where}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobExplanation:
+    """Why a job misses its deadline, and what would save it.
+
+    Parameters
+    ----------
+    job
+        Id.
+    deadline, weight
+        As in the instance.
+    met, completion
+        Under the schedule; completion None = not by the horizon.
+    alone
+        How it would do alone.
+    contention
+        Where and when units are lacking, most lacking first; empty for a job that is met.
+    remedies
+        Best first: what changes least. Empty for a job that is met, or where none was found.
+    conflict
+        A minimal set of jobs, this one among them, that cannot all be met; looked for where one job
+        is asked for. None = none was found, or not looked for.
+    complete
+        Whether all kinds of remedies were looked for; False = time ran out.
+    """
+
+    job: str
+    deadline: float
+    weight: float
+    met: bool
+    completion: float | None
+    alone: Alone
+    contention: tuple[Contention, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    conflict: Conflict | None = None
+    complete: bool = True
+
+    @property
+    def reason(self) -> str:
+        """The main reason in words."""
+        if self.met:
+            return "it is met"
+        alone = self.alone
+        if alone.site is None:
+            return "no site ever has the memory and the units for any of its modes"
+        if not alone.met:
+            if alone.completion is None:
+                return "even alone it cannot complete by the horizon"
+            return (
+                f"even alone it completes at {alone.completion:g} at the earliest, "
+                f"{alone.late_by_s:g} s late"
+            )
+        if self.contention:
+            worst = self.contention[0]
+            return (
+                f"'{worst.site}' has {worst.free} of {worst.needed} units free "
+                f"in [{worst.start:g}, {worst.end:g})"
+            )
+        return "alone it is met; the schedule gives it too little"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,15 +300,6 @@ class Explanation:
         """
         from edgeflow_opt.problem import schedule_to_dict
 
-        conflict = None
-        if self.conflict is not None:
-            spans = [{"site": s, "start": a, "end": b} for s, a, b in self.conflict.capacities]
-            conflict = {
-                "jobs": list(self.conflict.jobs),
-                "capacities": spans,
-                "minimal": self.conflict.minimal,
-                "text": self.conflict.text,
-            }
         jobs = []
         for job in self.jobs:
             remedies = []
@@ -329,6 +324,7 @@ class Explanation:
                     "alone": dataclasses.asdict(job.alone),
                     "contention": [dataclasses.asdict(span) for span in job.contention],
                     "remedies": remedies,
+                    "conflict": _conflict_document(job.conflict),
                     "complete": job.complete,
                 }
             )
@@ -339,11 +335,23 @@ class Explanation:
             "met_weight": None if value is None else value.met_weight,
             "bound": self.schedule.bound,
             "jobs": jobs,
-            "conflict": conflict,
+            "conflict": _conflict_document(self.conflict),
             "marginals": [dataclasses.asdict(marginal) for marginal in self.marginals],
             "complete": self.complete,
             "seconds": self.seconds,
         }
+
+
+def _conflict_document(conflict: Conflict | None) -> dict[str, Any] | None:
+    if conflict is None:
+        return None
+    spans = [{"site": s, "start": a, "end": b} for s, a, b in conflict.capacities]
+    return {
+        "jobs": list(conflict.jobs),
+        "capacities": spans,
+        "minimal": conflict.minimal,
+        "text": conflict.text,
+    }
 
 
 def with_more(

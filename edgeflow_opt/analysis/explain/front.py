@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeflow_opt.analysis.explain.conflict import conflict_of
+from edgeflow_opt.analysis.explain.conflict import conflict_around, conflict_of
 from edgeflow_opt.analysis.explain.data import (
     Alone,
     Conflict,
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 #: Share of the time for a schedule where none is given, and for the worth of capacity.
 _SOLVE_SHARE, _MARGINAL_SHARE = 0.3, 0.25
+
+#: Jobs among which a minimal conflicting set is looked for: each is a question to a solver.
+_MOST_IN_CONFLICT = 60
 
 #: Holders and spans of contention that are told.
 _HOLDERS, _SPANS = 5, 5
@@ -103,6 +106,8 @@ def explain(
             explained[place] = _with_remedies(
                 room, job, explained[place], len(wanted) - place, improve=improve
             )
+    if len(wanted) == 1 and jobs is not None:
+        explained = [_with_conflict(room, wanted[0], explained[0])]
     return _explanation(schedule, tuple(explained), None, worth, clock)
 
 
@@ -228,3 +233,20 @@ def _with_remedies(
     finally:
         room.clock = whole
     return dataclasses.replace(said, remedies=tuple(remedies), complete=complete)
+
+
+def _with_conflict(room: Room, job: int, said: JobExplanation) -> JobExplanation:
+    """Return what was said of a job with a minimal set of jobs that cannot all be met with it."""
+    replan = any(remedy.kind == "replan" for remedy in said.remedies)
+    if said.met or not said.alone.met or replan or room.clock.up:
+        return said
+    arrays, data = room.arrays, room.problem.jobs
+    span = slice(int(arrays.first_slot[job]), int(arrays.end_slot[job]))
+    share = (room.kept[:, span] >= 0).sum(axis=1)
+    others = [int(k) for k in np.argsort(share, kind="stable") if room.met[k]]
+    others = [k for k in others if share[k] > 0]
+    if len(others) > _MOST_IN_CONFLICT:
+        return said
+    names = [data[k].id for k in others]
+    conflict = conflict_around(room.problem, data[job].id, names, room.clock)
+    return dataclasses.replace(said, conflict=conflict)

@@ -68,6 +68,20 @@ def test_the_reasons_of_an_overload_are_named() -> None:
     assert [drop.dropped for drop in drops] == [("j0",), ("j1",)]
 
 
+def test_the_jobs_in_conflict_with_a_missed_one_are_a_minimal_set() -> None:
+    """Asked for one job, those that cannot all be met with it are named; each less makes it work."""
+    problem = small()
+    conflict = explain(problem, jobs=["j3"], time_limit_s=20.0, marginals=False).jobs[0].conflict
+    assert conflict is not None
+    assert conflict.jobs == ("j0", "j1", "j3")
+    assert conflict.minimal
+    hard = {n: dataclasses.replace(problem.jobs[int(n[1])], must_meet=True) for n in conflict.jobs}
+    assert optimum(problem.replace(jobs=tuple(hard.values()))) is None
+    for name in conflict.jobs:
+        rest = tuple(job for n, job in hard.items() if n != name)
+        assert optimum(problem.replace(jobs=rest)) is not None
+
+
 def test_fewer_units_or_an_earlier_deadline_do_not_do() -> None:
     """What is called proven least is: brute force finds nothing with less."""
     problem = small()
