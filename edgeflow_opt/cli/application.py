@@ -23,9 +23,16 @@ from edgeflow_opt.cli.compare import compare
 from edgeflow_opt.cli.demo import demo
 from edgeflow_opt.cli.explain import explain
 from edgeflow_opt.cli.export import export
-from edgeflow_opt.cli.failures import exit_code_of, lenient_streams
+from edgeflow_opt.cli.failures import (
+    EXIT_INTERRUPTED,
+    EXIT_NO_SOLUTION,
+    EXIT_SOLVED,
+    exit_code_of,
+    lenient_streams,
+)
 from edgeflow_opt.cli.generate import generate
 from edgeflow_opt.cli.import_solution import import_
+from edgeflow_opt.cli.interrupts import interrupts_kept
 from edgeflow_opt.cli.plot import plot
 from edgeflow_opt.cli.policies import policies
 from edgeflow_opt.cli.report import report
@@ -53,11 +60,14 @@ class Application(TyperGroup):
         """Run a command and exit with its code; no failure but with ``--debug`` shows a traceback."""
         settings["standalone_mode"] = False
         lenient_streams()
-        try:
-            code = super().main(args, *rest, **settings)
-            sys.stdout.flush()
-        except (Exception, KeyboardInterrupt) as problem:
-            code = exit_code_of(problem)
+        with interrupts_kept() as pressed:
+            try:
+                code = super().main(args, *rest, **settings)
+                sys.stdout.flush()
+            except (Exception, KeyboardInterrupt) as problem:
+                code = exit_code_of(problem)
+        if pressed.is_set() and code in (None, EXIT_SOLVED, EXIT_NO_SOLUTION):
+            code = EXIT_INTERRUPTED
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.cli import failures
+from edgeflow_opt.cli.interrupts import interrupts_kept, until_pressed
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -39,8 +40,12 @@ def watch_of(problems: dict[str, EpochProblem], quiet: bool, several_seeds: bool
     def watch(instance: str, solver: str, seed: int) -> Iterator[Callable[[Progress], None] | None]:
         name = f"{instance} {solver}" + (f" seed {seed}" if several_seeds else "")
         counted = value_name(problems[instance])
-        with stdout_kept_pure(), progress_of(name, quiet, counted) as on_progress:
-            yield on_progress
+        with (
+            stdout_kept_pure(),
+            interrupts_kept() as pressed,
+            progress_of(name, quiet, counted) as on_progress,
+        ):
+            yield until_pressed(pressed, on_progress)
 
     return watch
 

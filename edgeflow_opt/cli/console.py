@@ -34,9 +34,15 @@ def console() -> Console:
     """Return the console on stdout as it is now; it interprets nothing in what it prints."""
     from rich.console import Console
 
+    class PipedConsole(Console):
+        """A console that lets the command see that its reader went away."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
     # sys.__stdout__ would escape the redirection that tests and callers make.
     piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
-    return Console(
+    return PipedConsole(
         file=sys.stdout, markup=False, highlight=False, emoji=False,
         width=_PIPE_WIDTH if piped else None,
     )  # fmt: skip

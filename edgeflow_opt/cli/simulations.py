@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.cli import failures
+from edgeflow_opt.cli.interrupts import interrupts_kept, until_pressed
 from edgeflow_opt.errors import EdgeflowError
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from rich.table import Table
 
     from edgeflow_opt.clairvoyant import ClairvoyantBound
     from edgeflow_opt.problem import Job, Site
-    from edgeflow_opt.simulation import EventRecord, Metrics, Overhead, SimulationResult
+    from edgeflow_opt.simulation import Metrics, Overhead, SimulationResult
     from edgeflow_opt.workloads import Outage, Trace
 
 
@@ -94,7 +90,7 @@ def run_policies(
             with (
                 stdout_kept_pure(),
                 events_of(name, len(trace), quiet) as on_event,
-                interrupts_kept() as interrupted,
+                interrupts_kept() as pressed,
             ):
                 results.append(
                     simulate(
@@ -105,7 +101,7 @@ def run_policies(
                         merge_s=merge_s,
                         outages=outages,
                         name=name,
-                        on_event=_stopping(on_event, interrupted),
+                        on_event=until_pressed(pressed, on_event),
                     )
                 )
         except EdgeflowError as error:
@@ -118,45 +114,6 @@ def run_policies(
             )
             break
     return results, faults
-
-
-@contextlib.contextmanager
-def interrupts_kept() -> Iterator[threading.Event]:
-    """Remember Ctrl-C: a solve within a decision would take it for its own and go on.
-
-    Yields
-    ------
-    interrupted
-        Set by Ctrl-C, which also raises KeyboardInterrupt as always.
-    """
-    interrupted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted
-        return
-
-    def remember(number: int, frame: FrameType | None) -> None:
-        interrupted.set()
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, remember)
-    try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _stopping(
-    on_event: Callable[[EventRecord], None] | None, interrupted: threading.Event
-) -> Callable[[EventRecord], None]:
-    """Return `on_event`, ending the simulation if there was a Ctrl-C since."""
-
-    def take(record: EventRecord) -> None:
-        if interrupted.is_set():
-            raise KeyboardInterrupt
-        if on_event is not None:
-            on_event(record)
-
-    return take
 
 
 def load_line(trace: Trace, settings: Mapping[str, Any], name: str | None = None) -> str:

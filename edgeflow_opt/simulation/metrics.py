@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -219,7 +220,7 @@ def metrics_of(
         events=len(decision_s),
         decision_s=DecisionTimes.of(decision_s),
         makespan=max(completions) - start if completions else None,
-        mean_tardiness=sum(tardiness) / len(tardiness) if tardiness else None,
+        mean_tardiness=math.fsum(tardiness) / len(tardiness) if tardiness else None,
         interruptions=interruptions,
     )
 
@@ -245,10 +246,10 @@ def _utilisation(
 ) -> float | None:
     """Return unit-seconds held over unit-seconds usable on the sites of a kind."""
     names = {site.name for site in sites if site.kind == kind}
-    usable = sum(_integral(site.capacity, start, end) for site in sites if site.kind == kind)
+    usable = math.fsum(_integral(site.capacity, start, end) for site in sites if site.kind == kind)
     if not usable:
         return None
-    held = sum(
+    held = math.fsum(
         (a.gpus if kind == "cloud" else 1) * max(0.0, min(a.end, end) - a.start)
         for a in allocations
         if a.site in names

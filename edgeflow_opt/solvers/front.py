@@ -149,6 +149,9 @@ def solve(
 
     def result() -> SolveResult:
         schedule = _schedule_of(problem, arrays, draft, unit, solver, control)
+        if control.interrupted:
+            # It may have come after the solver was done: the caller has to know of it all the same.
+            schedule = dataclasses.replace(schedule, limit=Limit.INTERRUPTED)
         statistics = {
             "num_jobs": arrays.num_jobs,
             "num_slots": arrays.num_slots,

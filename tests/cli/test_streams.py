@@ -29,6 +29,14 @@ def loud(control):
     os.write(1, b"from the system\\n")
     ctypes.CDLL(None).puts(b"from C, buffered")
 
+def deaf(control):
+    # As Python does where it cleans up: the exception is dropped, and the solver never knows.
+    try:
+        os.kill(os.getpid(), 2)
+        time.sleep(10)
+    except KeyboardInterrupt:
+        pass
+
 def long(control):
     print("searching", file=sys.stderr, flush=True)
     stop = []
@@ -41,7 +49,11 @@ class Long(ScriptedSolver):
         draft.limit = control.limit
         return draft
 
-known = {"loud": ScriptedSolver("loud", act=loud), "long": Long("long", act=long)}
+known = {
+    "loud": ScriptedSolver("loud", act=loud),
+    "long": Long("long", act=long),
+    "deaf": ScriptedSolver("deaf", act=deaf),
+}
 SOLVERS.names = lambda: tuple(known)
 
 def get(name):
@@ -100,15 +112,18 @@ def test_native_output_does_not_reach_stdout(script: Path, instance_file: Path) 
 
 
 @needs_posix
-def test_ctrl_c_during_a_solve(script: Path, instance_file: Path, tmp_path: Path) -> None:
-    """Ctrl-C ends the search: the incumbent is printed and written whole, exit code 130."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_during_a_solve(
+    number: int, script: Path, instance_file: Path, tmp_path: Path
+) -> None:
+    """Ctrl-C, or a batch system, ends the search: the incumbent is printed and written, code 130."""
     output = tmp_path / "out.json"
     process = start(script, "solve", instance_file, "-s", "long", "--json", "-q", "-o", output)
     assert process.stderr is not None
     assert process.stderr.readline() == "looked up\n"
     assert process.stderr.readline() == "looked up\n"
     assert process.stderr.readline() == "searching\n"
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     ran = finish(process)
     assert ran.code == 130
     assert ran.document["limit"] == "interrupted"
@@ -156,9 +171,20 @@ def test_ctrl_c_outside_a_solve(script: Path) -> None:
 
 
 @needs_posix
-def test_broken_pipe_is_silent() -> None:
-    """A reader that goes away, as head does, causes no complaint."""
-    process = spawn("schema", "epoch")
+@pytest.mark.parametrize("command", ["solve", "compare"])
+def test_a_lost_ctrl_c_is_told_at_the_end(command: str, script: Path, instance_file: Path) -> None:
+    """Where nobody took note of Ctrl-C, the result is still printed, and the exit code says so."""
+    solvers = ["-s", "deaf"] if command == "solve" else ["--solvers", "deaf"]
+    ran = finish(start(script, command, instance_file, *solvers, "--json", "-q"))
+    assert ran.code == 130
+    assert ran.document["format"] in ("edgeflow-schedule/1", "edgeflow-compare/1")
+
+
+@needs_posix
+@pytest.mark.parametrize("command", [("schema", "epoch"), ("solvers",)])
+def test_broken_pipe_is_silent(command: tuple[str, ...]) -> None:
+    """A reader that goes away, as head does, causes no complaint, of texts and of tables."""
+    process = spawn(*command)
     assert process.stdout is not None
     process.stdout.close()
     assert process.stderr is not None
