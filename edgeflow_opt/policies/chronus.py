@@ -166,10 +166,12 @@ def select_jobs(
         return [bool(taken) for taken in possible]
     import highspy
 
+    from edgeflow_opt.solvers.highs import quiet_highs
+
     columns = np.flatnonzero(possible)
     rows = due[:, columns]
     scale = np.maximum(rows.max(axis=1), 1e-12)[:, None]
-    highs = highspy.Highs()
+    highs = quiet_highs()
     highs.silent()
     # More threads than one make HiGHS spin on a busy machine.
     highs.setOptionValue("threads", 1)

@@ -158,13 +158,14 @@ def test_themis_runs_the_worst_off_first() -> None:
     assert decision.wake_up == 160.0
 
 
-def test_chronus_selects_by_an_integer_program() -> None:
+def test_chronus_selects_by_an_integer_program(capfd: pytest.CaptureFixture[str]) -> None:
     """Three jobs of 3, 2 and 2 units before a room of 4: the two small ones, unless weights differ."""
     due = np.array([[3.0, 2.0, 2.0]])
     assert select_jobs(due, np.array([4.0]), np.ones(3), 1.0) == [False, True, True]
     assert select_jobs(due, np.array([4.0]), np.array([5.0, 2.0, 2.0]), 1.0) == [True, False, False]
     assert select_jobs(due, np.array([-1.0]), np.ones(3), 1.0) == [False, False, False]
     assert select_jobs(due, np.array([9.0]), np.ones(3), 1.0) == [True, True, True]
+    assert capfd.readouterr() == ("", "")
 
 
 def test_chronus_warrants_what_fits_and_keeps_leases() -> None:

@@ -1,0 +1,63 @@
+"""The experiments on whole traces, on tiny generated ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import online
+from edgeflow_opt.policies import POLICIES
+
+
+@pytest.mark.parametrize("name", sorted(online.EXPERIMENTS))
+def test_every_experiment_runs(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each gives a point for every value and contender, with an interval over two seeds."""
+    file = tmp_path / "out.json"
+    policies = [] if name == "ablation" else ["--policies", "edgeflow", "edf"]
+    code = online.main(
+        [
+            name,
+            "--trace",
+            "generated",
+            "--jobs",
+            "6",
+            "--seeds",
+            "2",
+            "--json",
+            str(file),
+            *policies,
+        ]
+    )
+    document = json.loads(file.read_text())
+    experiment = online.EXPERIMENTS[name]
+    contenders = len(online.ABLATION) if name == "ablation" else 2
+    assert (code, document["format"]) == (0, "edgeflow-experiment/1")
+    assert len(document["rows"]) == contenders * len(experiment.values)
+    for row in document["rows"]:
+        assert len(row["values"]) == 2
+        assert row["mean"] == pytest.approx(sum(row["values"]) / 2)
+        assert row["half_width"] >= 0.0
+    assert "load" in capsys.readouterr().out
+
+
+def test_the_motivating_instance_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """The optimum of 7 and 9 stands above what the policies meet."""
+    assert online.main(["motivating", "--policies", "edgeflow-select"]) == 0
+    assert "exact optimum                    7     9" in capsys.readouterr().out
+
+
+def test_all_policies_but_the_exact_one_are_compared() -> None:
+    """A policy that is added has to be named here as well."""
+    assert set(online.ALL) | {"exact"} == set(POLICIES.names())
+
+
+def test_the_readme_table_has_four_columns(
+    data_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On testbed195 EDF as published meets next to nobody, whatever the cluster."""
+    assert online.main(["table", "--policies", "edf", "--data", str(data_folder)]) == 0
+    assert "| `edf` | 2 | 2 |" in capsys.readouterr().out
