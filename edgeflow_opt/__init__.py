@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from edgeflow_opt.analysis import compare_policies as compare_policies
     from edgeflow_opt.analysis.explain import Explanation as Explanation
     from edgeflow_opt.analysis.explain import explain as explain
+    from edgeflow_opt.clairvoyant import ClairvoyantBound as ClairvoyantBound
+    from edgeflow_opt.clairvoyant import clairvoyant_bound as clairvoyant_bound
     from edgeflow_opt.problem import Allocation as Allocation
     from edgeflow_opt.problem import CheckReport as CheckReport
     from edgeflow_opt.problem import EpochProblem as EpochProblem
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 
 #: The module that public names come from: those names.
 _HOMES = {
+    "edgeflow_opt.clairvoyant": ("ClairvoyantBound", "clairvoyant_bound"),
     "edgeflow_opt.analysis.explain": ("Explanation", "explain"),
     "edgeflow_opt.analysis": (
         "Comparison",
