@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ class TiresiasPolicy:
             raise UsageError(f"option order: must be one of running, arrival, got {order!r}")
         if not 0.0 <= promote < math.inf:
             raise UsageError(f"option promote: must be a number >= 0, got {promote!r}")
-        self._limits = (first_limit, second_limit, math.inf)
+        self._limits = (first_limit, second_limit)
         self._running_first = order == "running"
         self._promote = promote
         self._clouds = Clouds()
@@ -95,11 +96,12 @@ class TiresiasPolicy:
         return Decision(allocation=allocation, wake_up=self._next_change(state, allocation, queues))
 
     def _service(self, seen: JobState) -> float:
+        if not self._forgiven:
+            return seen.attained_gpu_s
         return seen.attained_gpu_s - self._forgiven.get(seen.job.id, 0.0)
 
     def _queue(self, seen: JobState) -> int:
-        service = self._service(seen) + _ROUNDING
-        return next(number for number, limit in enumerate(self._limits) if service < limit)
+        return bisect.bisect_right(self._limits, self._service(seen) + _ROUNDING)
 
     def _ranks(self, state: ClusterState, queues: Sequence[int]) -> Sequence[float]:
         """Return the ranks of the jobs within their queues, the least first."""
@@ -114,7 +116,7 @@ class TiresiasPolicy:
         wait = math.inf
         for seen, queue in zip(state.jobs, queues, strict=True):
             mode = allocation.get(seen.job.id)
-            if mode is not None and queue < len(self._limits) - 1:
+            if mode is not None and queue < len(self._limits):
                 wait = min(wait, (self._limits[queue] - self._service(seen)) / mode.gpus)
         soon = state.now + wait
         # Rounding must not make it now.
