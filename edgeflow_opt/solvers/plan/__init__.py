@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from edgeflow_opt.solvers.plan.solver import SOLVER, warm_up
+from edgeflow_opt.solvers.plan.solver import SOLVER, close_first_level, warm_up
 
-__all__ = ["SOLVER", "warm_up"]
+__all__ = ["SOLVER", "close_first_level", "warm_up"]

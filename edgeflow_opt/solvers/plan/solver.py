@@ -161,7 +161,7 @@ class PlanSolver:
                 reserve_s = min(0.2 * control.left_s, 0.05 + _RESERVE_PER_JOB_S * arrays.num_jobs)
                 part = control.part(share * control.left_s - reserve_s)
                 with part.interruptible():
-                    _FirstLevel(work, part, engine, nodes).run()
+                    close_first_level(work, part, engine, nodes)
                 if work.statistics.get("open_nodes") and not work.closed and not part.stopped:
                     # Moldable jobs in shares of runs, which cannot be branched on here.
                     work.engine = HighsEngine()
@@ -170,6 +170,29 @@ class PlanSolver:
             polish(work, _POLISH_SHARE * control.left_s)
             work.levels_below()
         return work.draft()
+
+
+def close_first_level(
+    work: LevelSolve,
+    control: SolveControl,
+    master: Engine | None = None,
+    most_nodes: int | None = None,
+) -> None:
+    """Bound level 1 of `work` by column generation, and close what is open by branch and price.
+
+    For any solver that works level by level: what is found goes to the incumbent and the bound of
+    `work`, nothing else is changed.
+
+    Parameters
+    ----------
+    control
+        The part of the clock that this may take.
+    master
+        Solves the restricted master in integers; None = CP-SAT.
+    most_nodes
+        Nodes of the tree at most; None = until `control` says stop.
+    """
+    _FirstLevel(work, control, master or CpSatEngine(), most_nodes).run()
 
 
 class _FirstLevel:
