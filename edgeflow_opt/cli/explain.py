@@ -77,6 +77,8 @@ def explain(
         show(*_report(found))
     status = str(found.schedule.status)
     code = {"infeasible": failures.EXIT_INFEASIBLE, "no_solution": failures.EXIT_NO_SOLUTION}
+    if found.interrupted:
+        raise typer.Exit(failures.EXIT_INTERRUPTED)
     raise typer.Exit(code.get(status, failures.EXIT_SOLVED))
 
 
@@ -97,7 +99,10 @@ def _report(found: Explanation) -> list[RenderableType]:
         pairs.append(("conflict", "none was found"))
     pairs.append(("seconds", seconds(found.seconds)))
     if not found.complete:
-        pairs.append(("note", "time ran out: --time-limit gives more remedies"))
+        why = "interrupted" if found.interrupted else "time ran out"
+        pairs.append(
+            ("note", f"{why}: a longer --time-limit may find more, or less costly, remedies")
+        )
     things: list[RenderableType] = [facts("Explanation", pairs)]
     if found.jobs:
         things.append(_jobs_table(found.jobs))

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeflow_opt.analysis.explain.data import Conflict
+from edgeflow_opt.analysis.explain.room import ask
 from edgeflow_opt.problem import SolveStatus
 from edgeflow_opt.problem.arrays import arrays_of
-from edgeflow_opt.solvers import solve
 
 if TYPE_CHECKING:
     from edgeflow_opt.analysis.explain.room import Clock
@@ -88,7 +88,7 @@ def _impossible(problem: EpochProblem, jobs: list[Job], clock: Clock) -> bool | 
     if not jobs:
         return False
     part = problem.replace(jobs=tuple(jobs))
-    result = solve(part, "auto", levels=1, time_limit_s=clock.share(_SOLVE_S))
+    result = ask(part, clock, _SOLVE_S)
     if result.status is SolveStatus.INFEASIBLE:
         return True
     return None if result.objective is None else False

@@ -19,7 +19,7 @@ class Alone:
     Parameters
     ----------
     met
-        Whether it would meet its deadline.
+        Whether it would meet its deadline; None = not known for want of time.
     completion
         The earliest time at which it would complete; None = not by the horizon.
     late_by_s
@@ -29,7 +29,7 @@ class Alone:
         no site does.
     """
 
-    met: bool
+    met: bool | None
     completion: float | None
     late_by_s: float | None
     site: str | None
@@ -226,7 +226,7 @@ class JobExplanation:
         alone = self.alone
         if alone.site is None:
             return "no site ever has the memory and the units for any of its modes"
-        if not alone.met:
+        if alone.met is False:
             if alone.completion is None:
                 return "even alone it cannot complete by the horizon"
             return (
@@ -281,7 +281,9 @@ class Explanation:
     marginals
         Worth of more capacity, most first.
     complete
-        Whether everything was looked for; False = time ran out.
+        Whether everything was looked for; False = time ran out, or it was interrupted.
+    interrupted
+        Whether Ctrl-C ended the work.
     seconds
         Wall time taken.
     """
@@ -291,6 +293,7 @@ class Explanation:
     conflict: Conflict | None
     marginals: tuple[Marginal, ...]
     complete: bool
+    interrupted: bool
     seconds: float
 
     def document(self) -> dict[str, Any]:
@@ -338,6 +341,7 @@ class Explanation:
             "conflict": _conflict_document(self.conflict),
             "marginals": [dataclasses.asdict(marginal) for marginal in self.marginals],
             "complete": self.complete,
+            "interrupted": self.interrupted,
             "seconds": self.seconds,
         }
 

@@ -20,11 +20,11 @@ from edgeflow_opt.analysis.explain.data import (
 )
 from edgeflow_opt.analysis.explain.marginal import marginals_of
 from edgeflow_opt.analysis.explain.remedies import improved_remedies, quick_remedies
-from edgeflow_opt.analysis.explain.room import Clock, Room
+from edgeflow_opt.analysis.explain.room import Clock, Room, ask
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem import SolveStatus, check
 from edgeflow_opt.problem.arrays import arrays_of
-from edgeflow_opt.solvers import solve, warm_up
+from edgeflow_opt.solvers import warm_up
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem, Schedule
@@ -61,7 +61,8 @@ def explain(
     jobs
         Ids of jobs to explain; None = all that miss their deadline.
     time_limit_s
-        Wall seconds for all; what could not be looked at is marked. None = no limit.
+        Wall seconds for all; what could not be looked at is marked. None = no limit. On Ctrl-C what
+        is known so far is returned.
     marginals
         Whether the worth of capacity is wanted.
 
@@ -81,7 +82,7 @@ def explain(
     clock = Clock(time_limit_s)
     if schedule is None or schedule.objective is None:
         limit = None if time_limit_s is None else _SOLVE_SHARE * time_limit_s
-        schedule = solve(problem, "auto", levels=1, time_limit_s=limit).schedule
+        schedule = ask(problem, clock, limit).schedule
     if schedule.objective is None:
         conflict = None
         if schedule.status is SolveStatus.INFEASIBLE:
@@ -125,7 +126,8 @@ def _explanation(
         jobs=jobs,
         conflict=conflict,
         marginals=marginals,
-        complete=complete,
+        complete=complete and not clock.interrupted,
+        interrupted=clock.interrupted,
         seconds=clock.elapsed_s,
     )
 
@@ -156,10 +158,13 @@ def _alone(room: Room, job: int) -> Alone:
     if not len(usable):
         return Alone(met=False, completion=None, late_by_s=None, site=None, gpus=None)
     fastest = int(usable[arrays.mode_rate[usable].argmax()])
-    met = room.fit(job, arrays.capacity, data.deadline) is not None
+    room.unsure = False
+    met: bool | None = room.fit(job, arrays.capacity, data.deadline) is not None
+    if not met and room.unsure:
+        met = None
     found = room.earliest(job, arrays.capacity)
     completion = None if found is None else found[0]
-    late = None if met or completion is None else completion - data.deadline
+    late = completion - data.deadline if met is False and completion is not None else None
     return Alone(
         met=met,
         completion=completion,
@@ -221,15 +226,15 @@ def _with_remedies(
     """
     if said.met or said.alone.site is None:
         return dataclasses.replace(said, complete=True)
-    whole, room.clock = room.clock, Clock(room.clock.left_s / places)
+    whole, room.clock = room.clock, room.clock.part(room.clock.left_s / places)
     try:
         if improve:
             remedies, complete = improved_remedies(
-                room, job, list(said.remedies), alone_met=said.alone.met
+                room, job, list(said.remedies), alone_met=said.alone.met is not False
             )
             complete &= said.complete
         else:
-            remedies, complete = quick_remedies(room, job, alone_met=said.alone.met)
+            remedies, complete = quick_remedies(room, job, alone_met=said.alone.met is not False)
     finally:
         room.clock = whole
     return dataclasses.replace(said, remedies=tuple(remedies), complete=complete)

@@ -7,12 +7,14 @@ re-solving tells, between the best values and bounds with and without the unit.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgeflow_opt.analysis.explain.data import Marginal, with_more
-from edgeflow_opt.solvers import solve
+from edgeflow_opt.analysis.explain.room import ask
+from edgeflow_opt.solvers.bounds import FLOAT_SLACK, rounded_down
 from edgeflow_opt.solvers.control import SolveControl
 from edgeflow_opt.solvers.price import dual_bound
 
@@ -71,30 +73,41 @@ def marginals_of(
     value = schedule.objective
     if value is None:
         return tuple(found)
+    weights = arrays.weight[arrays.has_deadline]
     until = clock.elapsed_s + 0.6 * seconds
     checked = []
     for place, marginal in enumerate(found):
         left = min(until - clock.elapsed_s, clock.left_s)
         if left > 0.05:
             limit = max(0.05, left / (len(found) - place))
-            marginal = _resolved(problem, schedule, marginal, min(limit, left))
+            # The same prices bound the richer instance too: L(p) rises by what they say.
+            most = rounded_down(dual.bound + marginal.price, weights, FLOAT_SLACK)
+            marginal = _resolved(problem, schedule, marginal, most, clock, min(limit, left))
         checked.append(marginal)
     return tuple(checked)
 
 
 def _resolved(
-    problem: EpochProblem, schedule: Schedule, marginal: Marginal, seconds: float
+    problem: EpochProblem,
+    schedule: Schedule,
+    marginal: Marginal,
+    bound_with: float,
+    clock: Clock,
+    seconds: float,
 ) -> Marginal:
-    """Return `marginal` with the gain that re-solving shows."""
-    import dataclasses
+    """Return `marginal` with the gain that re-solving shows.
 
+    `bound_with` is a bound with the unit.
+    """
     changed = with_more(problem, marginal.site, marginal.start, marginal.end, 1)
-    result = solve(changed, "auto", levels=1, time_limit_s=seconds, warm_start=None)
+    result = ask(changed, clock, seconds)
     old = schedule.objective
     assert old is not None
     value, bound = old.met_weight, schedule.bound
     # What is met without the unit is met with it.
     new = max(value, result.objective.met_weight if result.objective else value)
     least = 0.0 if bound is None else max(0.0, new - bound)
-    most = None if result.bound is None else max(0.0, result.bound - value)
+    if result.bound is not None:
+        bound_with = min(bound_with, result.bound)
+    most = max(0.0, bound_with - value)
     return dataclasses.replace(marginal, gain_at_least=least, gain_at_most=most)

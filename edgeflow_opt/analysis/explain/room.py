@@ -13,6 +13,7 @@ from edgeflow_opt.formulations.plans import allocations_of, plan_of, usage, walk
 from edgeflow_opt.problem import (
     Allocation,
     EpochProblem,
+    Limit,
     Schedule,
     SolveStatus,
     check,
@@ -22,7 +23,8 @@ from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import solve
 
 if TYPE_CHECKING:
-    from edgeflow_opt.problem.arrays import IntArray
+    from edgeflow_opt.problem.arrays import BoolArray, IntArray
+    from edgeflow_opt.solvers import SolveResult
 
 #: Most seconds that the question whether one job fits may take.
 _FIT_S = 3.0
@@ -35,11 +37,16 @@ class Clock:
     ----------
     seconds
         Wall seconds from now; None = no limit.
+    whole
+        The clock of which this is a part; it ends with that one. None = it is the whole.
     """
 
-    def __init__(self, seconds: float | None) -> None:
+    def __init__(self, seconds: float | None, whole: Clock | None = None) -> None:
         self._begin = time.perf_counter()
         self._limit = math.inf if seconds is None else seconds
+        self._whole = whole
+        self.interrupted = False
+        """Whether Ctrl-C has ended the work."""
 
     @property
     def elapsed_s(self) -> float:
@@ -49,6 +56,8 @@ class Clock:
     @property
     def left_s(self) -> float:
         """Seconds left, at least 0."""
+        if self.interrupted or (self._whole is not None and self._whole.interrupted):
+            return 0.0
         return max(0.0, self._limit - self.elapsed_s)
 
     @property
@@ -59,6 +68,29 @@ class Clock:
     def share(self, most: float) -> float:
         """Return the limit of a step: at most `most` seconds and the time that is left."""
         return max(0.02, min(most, self.left_s))
+
+    def part(self, seconds: float) -> Clock:
+        """Return the clock of a part of the work that may take at most `seconds`."""
+        return Clock(min(seconds, self.left_s), self)
+
+    def interrupt(self) -> None:
+        """End the work."""
+        self.interrupted = True
+        if self._whole is not None:
+            self._whole.interrupt()
+
+
+def ask(
+    problem: EpochProblem, clock: Clock, seconds: float | None, solver: str = "auto"
+) -> SolveResult:
+    """Solve level 1 of `problem` in at most `seconds` of the time left; Ctrl-C ends the clock."""
+    limit = None if seconds is None and math.isinf(clock.left_s) else seconds
+    result = solve(
+        problem, solver, levels=1, time_limit_s=None if limit is None else clock.share(limit)
+    )
+    if result.limit is Limit.INTERRUPTED:
+        clock.interrupt()
+    return result
 
 
 class Room:
@@ -77,6 +109,8 @@ class Room:
     def __init__(self, problem: EpochProblem, schedule: Schedule, clock: Clock) -> None:
         self.problem, self.schedule, self.clock = problem, schedule, clock
         self.arrays = arrays_of(problem)
+        self.unsure = False
+        """Whether a solver has not told, for want of time, whether a job fits."""
         plan = plan_of(problem, self.arrays, schedule)
         done = walk(self.arrays, plan)
         self.met = done.met
@@ -118,12 +152,48 @@ class Room:
         if credit[-1] < arrays.required[job] * (1.0 - 1e-9):
             return None
         if arrays.has_losses[job] or not arrays.malleable[job]:
-            return self._asked(job, free, deadline)
+            run = self._one_run(job, modes, fits, deadline)
+            return run if run is not None else self._asked(job, free, deadline)
         last = int(np.searchsorted(credit, arrays.required[job] * (1.0 - 1e-12)))
         row = np.where(rate > 0.0, modes[best], -1)
         row[slots > last] = -1
         result: IntArray = row.astype(np.int64)
         return result
+
+    def _one_run(
+        self, job: int, modes: IntArray, fits: BoolArray, deadline: float
+    ) -> IntArray | None:
+        """Return a single run in one of `modes`, where they fit, that meets the deadline, or None.
+
+        The run goes from the beginning of a stretch in which its mode fits: no later start of that
+        stretch earns more, but for a moldable job that runs already.
+        """
+        arrays = self.arrays
+        running = int(arrays.running_mode[job])
+        for mode, allowed in zip(modes.tolist(), fits, strict=True):
+            if not arrays.malleable[job] and running >= 0 and mode != running:
+                continue
+            allowed = allowed & (np.arange(arrays.num_slots) >= arrays.first_slot[job])
+            slots = np.nonzero(allowed)[0]
+            for group in np.split(slots, np.nonzero(np.diff(slots) > 1)[0] + 1):
+                if not len(group) or (not arrays.malleable[job] and running >= 0 and group[0] > 0):
+                    continue
+                start, end = float(arrays.boundaries[group[0]]), arrays.boundaries[group + 1]
+                if mode == running and group[0] == 0:
+                    loss = float(arrays.loss_left_s[job])
+                elif arrays.last_site[job] < 0:
+                    loss = 0.0
+                elif arrays.last_site[job] == arrays.mode_site[mode]:
+                    loss = float(arrays.restart_s[job])
+                else:
+                    loss = float(arrays.migration_s[job])
+                earned = arrays.mode_rate[mode] * (np.minimum(end, deadline) - start - loss)
+                enough = np.nonzero(earned >= arrays.required[job])[0]
+                if len(enough):
+                    row = np.full(arrays.num_slots, -1, dtype=np.int64)
+                    row[group[: enough[0] + 1]] = mode
+                    return row
+        return None
 
     def _hosted(self, job: int) -> IntArray:
         """Return the modes of `job` on sites with the memory that it needs."""
@@ -134,6 +204,9 @@ class Room:
 
     def _asked(self, job: int, free: IntArray, deadline: float) -> IntArray | None:
         arrays, problem = self.arrays, self.problem
+        if self.clock.up:
+            self.unsure = True
+            return None
         steps = np.maximum(0, free)
         sites = tuple(
             dataclasses.replace(
@@ -147,8 +220,9 @@ class Room:
         )
         one = dataclasses.replace(problem.jobs[job], deadline=deadline, must_meet=True, weight=1.0)
         alone = EpochProblem(grid=problem.grid, sites=sites, jobs=(one,))
-        result = solve(alone, "highs", levels=1, time_limit_s=self.clock.share(_FIT_S))
+        result = ask(alone, self.clock, _FIT_S, "highs")
         if result.objective is None or not result.schedule.outcomes[0].met:
+            self.unsure |= result.status is not SolveStatus.INFEASIBLE
             return None
         row = plan_of(alone, arrays_of(alone), result.schedule)[0]
         moved: IntArray = np.where(row >= 0, row + arrays.mode_start[job], -1)
@@ -208,9 +282,7 @@ class Room:
         jobs = tuple(
             dataclasses.replace(j, must_meet=True) if j.id == name else j for j in changed.jobs
         )
-        result = solve(
-            changed.replace(jobs=jobs), "auto", levels=1, time_limit_s=self.clock.share(seconds)
-        )
+        result = ask(changed.replace(jobs=jobs), self.clock, seconds)
         aim = least + float(self.arrays.weight[job])
         slack = 1e-6 * max(1.0, aim)
         if result.status is SolveStatus.INFEASIBLE:

@@ -198,6 +198,26 @@ def test_time_that_runs_out_is_told() -> None:
     assert all(job.reason for job in found.jobs)
 
 
+def test_an_interruption_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C during one of the many solves ends the explanation, and what is known is kept."""
+    from edgeflow_opt.analysis.explain import room
+
+    asked = []
+
+    def interrupted(*args: object, **options: object) -> object:
+        result = ef.solve(*args, **options)  # type: ignore[arg-type]
+        asked.append(result)
+        schedule = dataclasses.replace(result.schedule, limit=ef.Limit.INTERRUPTED)
+        return dataclasses.replace(result, schedule=schedule)
+
+    monkeypatch.setattr(room, "solve", interrupted)
+    found = explain(small(), time_limit_s=None)
+    assert len(asked) == 1
+    assert found.interrupted
+    assert not found.complete
+    assert [job.job for job in found.jobs] == ["j2", "j3"]
+
+
 def test_wrong_questions_are_refused() -> None:
     """An unknown job, one without deadline, or a schedule that is not valid is a usage error."""
     problem = small(jobs=(*small().jobs, Job(id="idle", deadline=None, work=1.0, modes=MODES)))
