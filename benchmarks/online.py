@@ -170,7 +170,9 @@ def run(
     if setting.edge_ratio is not None:
         catalog = catalog.with_edge_ratios(setting.edge_ratio)
     sites = cluster(setting.cloud_gpus, setting.edge_servers, start_s=trace.start, end_s=trace.end)
-    jobs = trace.jobs(catalog, beyond_knee=wants_all_counts(policy))
+    # Without the cap a policy has to see what is beyond the knee.
+    beyond_knee = wants_all_counts(policy) or options.get("knee_cap") is False
+    jobs = trace.jobs(catalog, beyond_knee=beyond_knee)
     result = simulate(
         jobs, sites, make_policy(policy, **options), overhead=setting.overhead, name=policy
     )
