@@ -180,7 +180,7 @@ SEAMS = (
     ("highs", "_answer", "auto", "single slot"),
     ("highs", "_native_model", "highs", "malleable"),
     ("highs", "_answer", "highs", "moldable"),
-    ("cpsat", "_native_model", "cpsat", "malleable"),
+    ("cpsat", "native_model", "cpsat", "malleable"),
     ("cpsat", "_set_parameters", "auto", "moldable"),
 )
 
