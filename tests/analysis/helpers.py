@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgeflow_opt.analysis import Comparison, Row
+from edgeflow_opt.analysis import Comparison, PolicyComparison, PolicyRow, Row
 
 
 def row(instance: str, solver: str, **fields: Any) -> Row:
@@ -34,3 +34,18 @@ def two_solvers() -> Comparison:
                     reconfigurations=0, trace=((0.1, lesser, None),))
             )  # fmt: skip
     return Comparison(rows=tuple(rows), settings={"time_limit_s": 10.0}, versions={"x": "1"})
+
+
+def policies() -> PolicyComparison:
+    """Return two policies at two loads with three seeds, with bounds."""
+    rows = [
+        PolicyRow(
+            trace="t", policy=policy, seed=seed, bound=9.0,
+            settings={"arrival_scale": scale, "tide": "daily"},
+            metrics={"jobs": 10, "met": met + seed, "dsr": (met + seed) / 10},
+        )
+        for scale, gain in ((1.0, 0), (2.0, 2))
+        for seed in (0, 1, 2)
+        for policy, met in (("a", 1 + gain), ("b", 3 + gain))
+    ]  # fmt: skip
+    return PolicyComparison(rows=tuple(rows))

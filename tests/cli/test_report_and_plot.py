@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.analysis.helpers import two_solvers
-from tests.analysis.plots.test_pictures import policies
+from tests.analysis.helpers import policies, two_solvers
 from tests.cli.helpers import edgeflow
 
 

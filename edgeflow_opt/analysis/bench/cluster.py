@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import time
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from edgeflow_opt.analysis.bench.records import Record
 from edgeflow_opt.analysis.bench.run import Ended
 from edgeflow_opt.analysis.extras import load
 from edgeflow_opt.errors import UsageError
+
+logger = logging.getLogger(__name__)
 
 #: Topic on which workers tell that they begin a cell.
 _TOPIC = "edgeflow-bench"
@@ -27,6 +30,10 @@ def _run_on_worker(cell: Cell) -> Record:
     """Run a cell on a worker, having told that it begins."""
     from distributed import get_worker
 
+    from edgeflow_opt.solvers import warm_up
+
+    # A fresh worker loads the kernels first; the limit of the cell does not pay for that.
+    warm_up()
     worker = get_worker()
     worker.log_event(_TOPIC, {"cell": cell.id, "worker": worker.address})
     return run_cell(cell)
@@ -36,7 +43,7 @@ class DaskCrew:
     """The workers of a Dask scheduler.
 
     A cell over its limit is recorded as such; its worker is restarted (by its nanny) to get rid of
-    it, and other cells there are run again.
+    it, and other cells there are run again. Without a nanny the cell goes on there, unheard.
 
     Parameters
     ----------
@@ -113,12 +120,25 @@ class DaskCrew:
 
     def _late(self) -> Ended | None:
         """Return the end of a cell that is over its limit, having got rid of it; None = none is."""
+        alive = self._client.nthreads()
         for key, (cell, future) in self._cells.items():
             since, worker = self._begun.get(cell.id, (float("inf"), ""))
-            if time.monotonic() - since > self._limit_s:
-                del self._cells[key], self._begun[cell.id]
-                self._client.cancel([future], force=True)
-                self._client.restart_workers([worker], raise_for_error=False)
-                message = f"the cell took longer than {self._limit_s:g} s and was ended"
-                return Ended(cell=cell, reason="time", message=message)
+            if time.monotonic() - since <= self._limit_s:
+                continue
+            if worker not in alive:
+                # It died with the cell, which others will begin anew.
+                del self._begun[cell.id]
+                continue
+            del self._cells[key], self._begun[cell.id]
+            self._client.cancel([future], force=True)
+            self._restart(worker)
+            message = f"the cell took longer than {self._limit_s:g} s and was ended"
+            return Ended(cell=cell, reason="time", message=message)
         return None
+
+    def _restart(self, worker: str) -> None:
+        """Start a worker anew, if it has a nanny and is still there."""
+        try:
+            self._client.restart_workers([worker], raise_for_error=False)
+        except (KeyError, ValueError, TimeoutError) as problem:
+            logger.warning("worker %s could not be restarted: %r", worker, problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import signal
@@ -27,12 +28,30 @@ from edgeflow_opt.errors import InputError, UsageError
 #: A hundred cells of a fiftieth of a second.
 HUNDRED = """
 format = "edgeflow-suite/1"
-cell_limit_s = 20
+cell_limit_s = 5
 seeds = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
 [[solve]]
 generate = { num_jobs = [1, 2, 3, 4, 5], num_slots = [2, 3] }
 solvers = ["sleepy"]
 """
+
+#: A suite of one cell that does not end.
+STUCK = """
+format = "edgeflow-suite/1"
+[[solve]]
+generate = { num_jobs = 6, num_slots = 2 }
+solvers = ["sleepy"]
+params.sleepy = { seconds = 600 }
+"""
+
+
+def with_stuck(path: Path) -> Suite:
+    """Return the hundred cells in a file, and before them one that does not end."""
+    stuck = path.with_name("stuck.toml")
+    stuck.write_text(STUCK)
+    path.write_text(HUNDRED)
+    hundred = read_suite(path)
+    return dataclasses.replace(hundred, cells=(*read_suite(stuck).cells, *hundred.cells))
 
 
 def cells(count: int) -> tuple[Cell, ...]:
@@ -145,7 +164,7 @@ def wait_for_lines(path: Path, count: int, process: subprocess.Popen[bytes]) -> 
 
 
 def test_killed_processes(tmp_path: Path, sleepy: None) -> None:
-    """A hundred cells survive kill -9 of a worker and of the main process: 100 results, none twice."""
+    """Cells survive kill -9 of a worker and of the main process, none twice; a stuck one is ended."""
     suite, output = tmp_path / "s.toml", tmp_path / "r.jsonl"
     suite.write_text(HUNDRED)
     command = [
@@ -167,49 +186,24 @@ def test_killed_processes(tmp_path: Path, sleepy: None) -> None:
     assert alive == []
     before = read_records(output)
     assert 40 <= len(before) < 100
-    outcome = run_suite(read_suite(suite), output)
-    assert (outcome.kept, outcome.ran, outcome.failures) == (len(before), 100 - len(before), 0)
+    outcome = run_suite(with_stuck(suite), output)
+    assert (outcome.kept, outcome.ran, outcome.failures) == (len(before), 101 - len(before), 1)
     records = read_records(output)
-    assert len(records) == len({record.cell for record in records}) == 100
+    assert len(records) == len({record.cell for record in records}) == 101
     assert records[: len(before)] == before
+    (late,) = [record for record in records if record.failure]
+    assert late.failure == "time"
+    assert "longer than 5 s" in late.row["message"]
     solvers, policies = comparisons_of(records)
     assert policies is None
     assert solvers is not None
-    assert len(solvers.rows) == 100
-
-
-def test_a_cell_over_time_is_ended(tmp_path: Path, sleepy: None) -> None:
-    """A cell over the limit is recorded as such, with the others done, and no process is left."""
-    suite = tmp_path / "s.toml"
-    suite.write_text(
-        'format = "edgeflow-suite/1"\ncell_limit_s = 1\nseeds = [0]\n'
-        "[[solve]]\ngenerate = { num_jobs = 1, num_slots = 2 }\n"
-        'solvers = ["sleepy"]\nparams.sleepy = { seconds = 600 }\n'
-        "[[solve]]\ngenerate = { num_jobs = [2, 3], num_slots = 2 }\n"
-        'solvers = ["sleepy"]\n'
-    )
-    outcome = run_suite(read_suite(suite), tmp_path / "r.jsonl")
-    assert (outcome.ran, outcome.failures) == (3, 1)
-    late = next(r for r in read_records(tmp_path / "r.jsonl") if r.failure)
-    assert late.failure == "time"
-    assert "longer than 1 s" in late.row["message"]
+    assert len(solvers.rows) == 101
 
 
 def test_on_a_cluster(tmp_path: Path, sleepy: None) -> None:
     """On a Dask cluster the same suite survives the death of a worker and ends what is over time."""
     distributed = pytest.importorskip("distributed")
-    text = HUNDRED.replace("cell_limit_s = 20", "cell_limit_s = 3")
-    stuck = (
-        "[[solve]]\ngenerate = { num_jobs = 6, num_slots = 2 }\n"
-        'solvers = ["sleepy"]\nparams.sleepy = { seconds = 600 }\n'
-    )
-    suite, output = tmp_path / "s.toml", tmp_path / "r.jsonl"
-    suite.write_text(text)
-    whole = read_suite(suite)
-    suite.write_text('format = "edgeflow-suite/1"\n' + stuck)
-    more = Suite(
-        name="s", cells=(*read_suite(suite).cells, *whole.cells), cell_limit_s=whole.cell_limit_s
-    )
+    suite, output = with_stuck(tmp_path / "s.toml"), tmp_path / "r.jsonl"
     killed: list[int] = []
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
@@ -220,7 +214,7 @@ def test_on_a_cluster(tmp_path: Path, sleepy: None) -> None:
                 killed.append(next(iter(cluster.workers.values())).pid)
                 os.kill(killed[0], signal.SIGKILL)
 
-        outcome = run_suite(more, output, dask=cluster.scheduler_address, on_record=tell)
+        outcome = run_suite(suite, output, dask=cluster.scheduler_address, on_record=tell)
     assert killed
     assert (outcome.total, outcome.ran, outcome.failures) == (101, 101, 1)
     records = [json.loads(line) for line in output.read_text().splitlines()]

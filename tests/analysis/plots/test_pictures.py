@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from edgeflow_opt import EpochProblem, SolveResult, solve
-from edgeflow_opt.analysis import History, PolicyComparison, PolicyRow
+from edgeflow_opt.analysis import History
 from edgeflow_opt.analysis.plots import (
     plot_gantt,
     plot_gap,
@@ -28,7 +28,7 @@ from edgeflow_opt.analysis.plots.style import figure_of, job_colour, new_axes, r
 from edgeflow_opt.analysis.plots.usage import used_share
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.workloads import generate_problem
-from tests.analysis.helpers import two_solvers
+from tests.analysis.helpers import policies, two_solvers
 
 
 @cache
@@ -36,21 +36,6 @@ def planned(num_jobs: int) -> tuple[EpochProblem, SolveResult]:
     """Return an instance of a size, with a schedule."""
     problem = generate_problem(num_jobs, 12, 1, restart_s=10)
     return problem, solve(problem, "edgeflow-select")
-
-
-def policies() -> PolicyComparison:
-    """Return two policies at two loads with three seeds, with bounds."""
-    rows = [
-        PolicyRow(
-            trace="t", policy=policy, seed=seed, bound=9.0,
-            settings={"arrival_scale": scale, "tide": "daily"},
-            metrics={"jobs": 10, "met": met + seed, "dsr": (met + seed) / 10},
-        )
-        for scale, gain in ((1.0, 0), (2.0, 2))
-        for seed in (0, 1, 2)
-        for policy, met in (("a", 1 + gain), ("b", 3 + gain))
-    ]  # fmt: skip
-    return PolicyComparison(rows=tuple(rows))
 
 
 PICTURES: dict[str, Any] = {
@@ -99,9 +84,10 @@ def test_no_pyplot() -> None:
     """Drawing and saving pictures never loads pyplot, nor changes its settings."""
     script = (
         "import sys, matplotlib as mpl; before = mpl.rcParams.copy()\n"
-        "from tests.analysis.plots.test_pictures import PICTURES\n"
+        "from tests.analysis.helpers import policies, two_solvers\n"
+        "from edgeflow_opt.analysis.plots import plot_gap, plot_sweep\n"
         "from edgeflow_opt.analysis.plots.style import rendered\n"
-        "for name in ('gap', 'sweep'): rendered(PICTURES[name](None), 'svg')\n"
+        "rendered(plot_gap(two_solvers()), 'svg'); rendered(plot_sweep(policies()), 'png')\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
         "assert mpl.rcParams.copy() == before\n"
     )

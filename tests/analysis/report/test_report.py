@@ -15,8 +15,8 @@ from edgeflow_opt.analysis import Comparison, History, PolicyComparison
 from edgeflow_opt.analysis.report import comparison_page, policies_page, write_report
 from edgeflow_opt.analysis.report.page import html_of, joined
 from edgeflow_opt.errors import UsageError
-from tests.analysis.helpers import row, two_solvers
-from tests.analysis.plots.test_pictures import planned, policies
+from tests.analysis.helpers import policies, row, two_solvers
+from tests.analysis.plots.test_pictures import planned
 from tests.analysis.report.browser import screenshot, seen_in
 
 #: What the report of :func:`small` looks like, much reduced. To make it anew after a change that was
@@ -97,7 +97,7 @@ def test_written_whole_or_not(tmp_path: Path) -> None:
         write_report(two_solvers(), tmp_path / "no" / "r.html")
 
 
-@pytest.mark.parametrize(("name", "width"), [("small", 1280), ("large", 1280), ("large", 400)])
+@pytest.mark.parametrize(("name", "width"), [("small", 1280), ("large", 400)])
 def test_in_a_browser(tmp_path: Path, name: str, width: int) -> None:
     """A browser loads the page without a complaint, nothing spills, tables sort and filter."""
     html = {"small": small, "large": large}[name]()
