@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.formulations.objectives import LEVELS
 from edgeflow_opt.formulations.plan_columns import JobPlans, build_master, plans_of
 from edgeflow_opt.formulations.plans import walk
 from edgeflow_opt.solvers.base import Capabilities, take_flag
@@ -78,6 +79,9 @@ _FIRST_LEVEL_SHARE = 0.8
 
 #: Share of the time left for the polish before CP-SAT is asked about the levels below.
 _POLISH_SHARE = 0.6
+
+#: Share of the time left in which CP-SAT must be expected to take in the model of the levels below.
+_BELOW_SHARE = 0.3
 
 #: Subgradient steps whose plans are the start columns.
 _DESCENT_STEPS = 20
@@ -168,7 +172,9 @@ class PlanSolver:
                     work.first_level(share=share)
                     work.engine = CpSatEngine()
             polish(work, _POLISH_SHARE * control.left_s)
-            work.levels_below()
+            # Building that model is not interrupted: it must be small for the time left.
+            if work.fits(_BELOW_SHARE * control.left_s, LEVELS):
+                work.levels_below()
         return work.draft()
 
 
