@@ -42,6 +42,8 @@ def _run(statement: str) -> dict[str, object]:
         "import edgeflow_opt",
         "import edgeflow_opt.problem",
         "import edgeflow_opt.solvers, edgeflow_opt.policies",
+        "import edgeflow_opt.analysis.plots, edgeflow_opt.analysis.report",
+        "import edgeflow_opt.analysis.bench",
     ],
 )
 def test_import_is_light(statement: str) -> None:

@@ -100,6 +100,10 @@ class Tabular:
         text = self._printed(columns).to_html(index=False, border=0, escape=True) + "\n"
         return _kept(text, path)
 
+    def _repr_html_(self) -> str:
+        """Return the table that notebooks show."""
+        return self.to_html()
+
     def save(self, path: str | Path) -> None:
         """Write the rows to `path` in the format that the end of its name says.
 

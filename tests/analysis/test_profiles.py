@@ -65,3 +65,14 @@ def test_unknown_names() -> None:
         performance_profiles([], "cost")
     with pytest.raises(UsageError, match="known are primal, proven"):
         gap_curves([], "dual")
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 1.2), (1.0, 1.35), (1.0, 30.0), (1e-3, 2e3)])
+def test_ticks_are_few_round_numbers(low: float, high: float) -> None:
+    """A logarithmic axis has three to nine labels within its range, of at most three digits."""
+    from edgeflow_opt.analysis.plots.curves import _ticks
+
+    ticks = _ticks(low, high)
+    assert 3 <= len(ticks) <= 9
+    assert all(low * 0.999 <= tick <= high * 1.001 for tick in ticks)
+    assert all(float(f"{tick:.3g}") == pytest.approx(tick) for tick in ticks)

@@ -174,8 +174,11 @@ def _lock(file: BinaryIO, path: Path) -> None:
 def comparisons_of(
     records: Iterable[Record],
 ) -> tuple[Comparison | None, PolicyComparison | None]:
-    """Return the results of solvers and of policies; None where there are none."""
-    records = list(records)
+    """Return the results of solvers and of policies, sorted by name; None where there are none.
+
+    Cells end in an order of chance; pictures and tables of them should not depend on it.
+    """
+    records = sorted(records, key=_order)
     versions: dict[str, str] = {}
     for record in records:
         versions |= record.versions
@@ -191,6 +194,14 @@ def comparisons_of(
     solvers = Comparison(rows=rows, versions=versions) if rows else None
     policies = PolicyComparison(rows=simulated, versions=versions) if simulated else None
     return solvers, policies
+
+
+def _order(record: Record) -> tuple[str, int, str]:
+    row = record.row
+    return (
+        str(row.get("instance") or row.get("trace")), record.seed,
+        str(row.get("solver") or row.get("policy")),
+    )  # fmt: skip
 
 
 def _scenario_key(row: Mapping[str, Any]) -> str:

@@ -168,5 +168,7 @@ def _ticks(low: float, high: float) -> Sequence[float]:
         inside = [t for t in ticks if low * (1 - 1e-9) <= t <= high * (1 + 1e-9)]
         if len(inside) >= 3:
             return inside
-    span = high - low
-    return [round(low + span * part / 4, 3) for part in range(5)]
+    from matplotlib.ticker import MaxNLocator
+
+    ticks = [float(tick) for tick in MaxNLocator(nbins=5).tick_values(low, high)]
+    return [t for t in ticks if low * (1 - 1e-9) <= t <= high * (1 + 1e-9)]
