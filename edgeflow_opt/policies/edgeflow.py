@@ -14,11 +14,11 @@ from edgeflow_opt.solvers.greedy.kernel import Heuristic, Planned
 from edgeflow_opt.solvers.greedy.tables import JOB, MODE, WORK_MARGIN, Modes, level_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Sequence, Set
 
     from edgeflow_opt.policies.base import ClusterState
     from edgeflow_opt.problem import Job, Mode, Site
-    from edgeflow_opt.problem.arrays import FloatArray, IntArray
+    from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
 
 #: Jobs that may be kept in the tables beyond four times the unfinished ones.
 _KEPT_JOBS = 1000
@@ -28,6 +28,22 @@ def own_signature(constructor: Callable[..., None]) -> inspect.Signature:
     """Return the signature of a class with this ``__init__``, for variants with other options."""
     _, *parameters = inspect.signature(constructor).parameters.values()
     return inspect.Signature(parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class OnlinePlan:
+    """A decision with what is behind it.
+
+    Parameters
+    ----------
+    decision
+        What is to be carried out now.
+    met
+        Ids of the jobs whose plans meet their deadlines.
+    """
+
+    decision: Decision
+    met: frozenset[str]
 
 
 class EdgeFlowPolicy:
@@ -64,12 +80,39 @@ class EdgeFlowPolicy:
 
     def decide(self, state: ClusterState) -> Decision:
         """Return the modes that the plans of all jobs hold now, and the jobs refused."""
+        return self._decided(state)[0]
+
+    def plan(self, state: ClusterState, chosen: Set[str] | None = None) -> OnlinePlan:
+        """Return the decision, and which deadlines the plans behind it meet.
+
+        Parameters
+        ----------
+        state
+            The cluster.
+        chosen
+            With job selection: ids of the jobs to be met if they can be; the others get what these
+            leave. None = the rule selects among all.
+        """
+        mine = None
+        if chosen is not None:
+            mine = np.array([seen.job.id in chosen for seen in state.jobs], dtype=np.bool_)
+        decision, planned = self._decided(state, mine)
+        met: list[int] = (
+            [] if planned is None else np.flatnonzero(planned.plans.table["met"]).tolist()
+        )
+        jobs = (state.jobs[index].job for index in met)
+        return OnlinePlan(decision, frozenset(job.id for job in jobs if job.deadline is not None))
+
+    def _decided(
+        self, state: ClusterState, chosen: BoolArray | None = None
+    ) -> tuple[Decision, Planned | None]:
+        """Return the decision and the plans behind it; None where there is no job."""
         if not state.jobs:
-            return Decision(allocation={})
+            return Decision(allocation={}), None
         if not self._tables.serve(state.sites) or self._tables.crowded(len(state.jobs)):
             self._tables = _JobTables(state.sites, self._options.knee_cap)
         rows = [self._tables.row(job_state.job) for job_state in state.jobs]
-        planned = self._plan(state, rows)
+        planned = self._plan(state, rows, chosen)
         plans = planned.plans
         planned_jobs = np.flatnonzero(plans.table["segments"])
         first = plans.table["first"][planned_jobs]
@@ -81,17 +124,18 @@ class EdgeFlowPolicy:
             job = state.jobs[index].job
             allocation[job.id] = job.modes[mode - rows[index].first_mode]
         out = np.flatnonzero(planned.refused).tolist()
-        return Decision(
+        decision = Decision(
             allocation=allocation,
             wake_up=self._wake_up(state, planned),
             refused=frozenset(state.jobs[index].job.id for index in out),
         )
+        return decision, planned
 
     def _wake_up(self, state: ClusterState, planned: Planned) -> float | None:
         """Return when to be asked again; None, since the published rule never does."""
         return None
 
-    def _plan(self, state: ClusterState, rows: list[_Row]) -> Planned:
+    def _plan(self, state: ClusterState, rows: list[_Row], chosen: BoolArray | None) -> Planned:
         """Return the plans of all jobs, in seconds from now: clocks may be at 1e9 s and more."""
         tables = self._tables
         site_index = tables.site_index
@@ -126,7 +170,7 @@ class EdgeFlowPolicy:
             level_start=tables.level_start[numbers],
             level_mode=tables.level_mode[: tables.num_levels],
         )
-        return self._heuristic.plan(times, free, tables.is_cloud, False, jobs, modes)
+        return self._heuristic.plan(times, free, tables.is_cloud, False, jobs, modes, chosen)
 
 
 def _capacities(now: float, sites: Sequence[Site]) -> tuple[FloatArray, IntArray]:

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.policies import ClusterState, Decision, make_policy
+from edgeflow_opt.policies.base import JobState
+from edgeflow_opt.policies.edgeflow_select import EdgeFlowSelectPolicy
 from edgeflow_opt.policies.exact import ExactPolicy, rolling_grid
 from edgeflow_opt.problem import Job, Mode, Site
 from edgeflow_opt.simulation import simulate
@@ -26,8 +28,8 @@ def solvers(monkeypatch):
 
 
 def run(jobs, sites, solver="just-in-time", *, simulation=None, **options):
-    """Simulate the policy with slots of 10 s."""
-    policy = ExactPolicy(solver=solver, slot_s=10.0, **options)
+    """Simulate the policy, which follows its plans, with slots of 10 s."""
+    policy = ExactPolicy(**{"solver": solver, "slot_s": 10.0, "follow": "plan", **options})
     return simulate(jobs, sites, policy, log=True, name="exact", **(simulation or {}))
 
 
@@ -99,7 +101,7 @@ def test_leftovers_do_not_pay_losses_that_eat_the_gain():
         """Runs a on one GPU first, then asks the policy."""
 
         def __init__(self) -> None:
-            self.exact = ExactPolicy(solver="just-in-time", slot_s=10.0)
+            self.exact = ExactPolicy(solver="just-in-time", slot_s=10.0, follow="plan")
 
         def decide(self, state: ClusterState) -> Decision:
             """Return one GPU at the start, then the decision of the policy."""
@@ -188,6 +190,8 @@ def test_an_interrupted_solve_interrupts_the_simulation():
         ({"max_slots": 0}, "option max_slots"),
         ({"max_slots": 2.5}, "option max_slots"),
         ({"stability": 1.0}, "option stability"),
+        ({"follow": "both"}, "option follow: must be 'select' or 'plan', got 'both'"),
+        ({"margin": -1.0}, "option margin"),
         ({"solver": "cpsta"}, "solver 'cpsta' is not known; did you mean 'cpsat'"),
         ({"slots": 3}, "option 'slots' is not one of policy 'exact'"),
     ],
@@ -196,6 +200,68 @@ def test_bad_options_are_refused(options, message):
     """Every option out of its range is named, at once."""
     with pytest.raises(UsageError, match=message):
         make_policy("exact", **options)
+
+
+def overloaded(*jobs):
+    """Return jobs (id, deadline, work) at time 0 on two GPUs and one edge server that is half as fast."""
+    modes = (
+        Mode(site="cloud", gpus=1, rate=1.0),
+        Mode(site="cloud", gpus=2, rate=1.5),
+        Mode(site="edge", gpus=1, rate=0.5),
+    )
+    made = [Job(id=i, arrival=0.0, deadline=d, work=w, modes=modes) for i, d, w in jobs]
+    return made, [cloud(2), Site(name="edge", kind="edge", capacity=((0.0, 1),))]
+
+
+def test_nothing_is_solved_where_the_heuristic_meets_all():
+    """Choosing among jobs begins where not all of them can be met; hopeless ones do not count."""
+    jobs, sites = overloaded(("a", 30.0, 20.0), ("b", 40.0, 20.0), ("hopeless", 10.0, 100.0))
+    result = run(jobs, sites, follow="select")
+    assert result.metrics.met == 2
+    assert tiny_solvers.CALLS == []
+
+
+@pytest.mark.parametrize(
+    ("jobs", "selected", "possible"),
+    [
+        ((("a", 50.0, 10.0), ("b", 40.0, 40.0), ("c", 50.0, 30.0), ("d", 40.0, 30.0)), 3, 4),
+        ((("a", 30.0, 40.0), ("b", 30.0, 20.0), ("c", 30.0, 50.0)), 1, 2),
+    ],
+)
+def test_a_better_set_of_jobs_is_taken(jobs, selected, possible):
+    """Where the heuristic selects too few jobs, those that the solver chooses are met."""
+    made, sites = overloaded(*jobs)
+    assert simulate(made, sites, "edgeflow-select").metrics.met == selected
+    assert run(made, sites, "highs", follow="select").metrics.met == possible
+
+
+def test_a_set_that_is_not_worth_the_margin_is_left_alone():
+    """With a margin of two jobs a set of one job more is not taken."""
+    made, sites = overloaded(("a", 30.0, 40.0), ("b", 30.0, 20.0), ("c", 30.0, 50.0))
+    assert run(made, sites, "highs", follow="select", margin=2.0).metrics.met == 1
+
+
+def test_choosing_alone_optimises_the_deadlines_met_only():
+    """The levels below are for plans that are followed."""
+    made, sites = overloaded(("a", 30.0, 40.0), ("b", 30.0, 20.0), ("c", 30.0, 50.0))
+    run(made, sites, follow="select")
+    run(made, sites, follow="plan")
+    levels = [options.levels for _, options in tiny_solvers.CALLS]
+    assert levels[0] == 1
+    assert levels[-1] == 5
+
+
+def test_the_chosen_jobs_come_first_in_the_heuristic():
+    """Of two jobs that exclude each other the chosen one is met, whichever is larger."""
+    made, sites = overloaded(("small", 30.0, 40.0), ("large", 30.0, 44.0))
+    sites = [cloud(2), Site(name="edge", kind="edge", capacity=((0.0, 0),))]
+    state = ClusterState(
+        now=0.0, sites=sites, jobs=[JobState(job=job, required_left=job.required) for job in made]
+    )
+    policy = EdgeFlowSelectPolicy()
+    assert policy.plan(state).met == {"small"}
+    assert policy.plan(state, {"large"}).met == {"large"}
+    assert policy.plan(state, {"small", "large"}).met == {"small"}
 
 
 @given(
@@ -265,12 +331,20 @@ def traces(draw):
     st.sampled_from(["none", "3,9", "elasticflow"]),
     st.sampled_from(["just-in-time", "fails"]),
     st.sampled_from([3, 96]),
+    st.sampled_from(("plan", "select")),
 )
-def test_every_trace_is_simulated_to_the_end(jobs, gpus, servers, overhead, solver, max_slots):
+def test_every_trace_is_simulated_to_the_end(
+    jobs, gpus, servers, overhead, solver, max_slots, follow
+):
     """With left-overs every job that fits the cluster completes, and the history is valid."""
     edge = Site(name="edge", kind="edge", capacity=((0.0, servers), (40.0, 1), (55.0, servers)))
     result = run(
-        jobs, [cloud(gpus), edge], solver, max_slots=max_slots, simulation={"overhead": overhead}
+        jobs,
+        [cloud(gpus), edge],
+        solver,
+        max_slots=max_slots,
+        follow=follow,
+        simulation={"overhead": overhead},
     )
     fit = [
         any(m.gpus <= gpus if m.site == "cloud" else servers > 0 for m in job.modes) for job in jobs

@@ -62,6 +62,7 @@ class Heuristic:
         snap: bool,
         jobs: Records,
         modes: Modes,
+        chosen: BoolArray | None = None,
     ) -> Planned:
         """Return the plans of all jobs.
 
@@ -77,13 +78,16 @@ class Heuristic:
             Whether the pieces are the slots of a grid, never to be split.
         jobs, modes
             See :mod:`edgeflow_opt.solvers.greedy.tables`.
+        chosen
+            (n,) with job selection: the jobs to be met if they can be; what they leave is for the
+            others. None = all.
         """
         num_jobs, pieces = len(jobs), free.shape[1]
         pool = 8 * num_jobs + 1024
         room = pieces if snap else pieces + 4 * num_jobs + 64
         while True:
             run = _Run(self, times, free, is_cloud, snap, jobs, modes, pool, room)
-            planned = run.plan()
+            planned = run.plan(chosen)
             if not run.timeline.state["overflow"]:
                 return planned
             pool *= 2
@@ -139,8 +143,8 @@ class _Run:
         self._listed = np.empty(num_jobs, dtype=np.int64)
         self._start_again()
 
-    def plan(self) -> Planned:
-        """Plan all jobs in deadline order.
+    def plan(self, chosen: BoolArray | None = None) -> Planned:
+        """Plan all jobs in deadline order, the chosen ones first.
 
         Those that must be met come first, and of equal deadlines the larger weight, then the
         earlier in the list. Best-effort jobs only get left-overs.
@@ -154,7 +158,10 @@ class _Run:
             refused = self._refused(order)
             order = order[~refused[order]]
         if self._heuristic.select_jobs:
-            select(*self._groups, rules, order, self._queue, self._listed)
+            mine = np.ones(len(order), dtype=np.bool_) if chosen is None else chosen[order]
+            ranked = np.concatenate([order[mine], order[~mine]])
+            num_chosen = int(mine.sum())
+            select(*self._groups, rules, ranked, num_chosen, self._queue, self._listed)
         else:
             self._as_published(order)
         if options.elastic:

@@ -153,10 +153,13 @@ def select(
     modes: Modes,
     rules: Record,
     order: IntArray,
+    num_chosen: int,
     queue: Records,
     out: IntArray,
 ) -> None:
     """Plan the jobs of `order` (by deadline) that can be met together; the others reserve nothing.
+
+    Only the first `num_chosen` are selected from in this way; the others are out from the start.
 
     A job on the edge stays there if that completes it in time. When a job does not fit the cloud,
     a larger one goes to an edge server that completes it; else the job itself does; else the
@@ -165,10 +168,10 @@ def select(
     out are tried once more, the smallest first. `out` is work space of the length of `order`.
     """
     num_out = 0
-    for i in range(len(order) if rules.rule_1 else 0):
+    for i in range(num_chosen if rules.rule_1 else 0):
         stay_on_edge(sketch, timeline, plans, jobs, modes, order[i])
     # The queue has the jobs in the cloud that may have to go, the largest first.
-    for i in range(len(order)):
+    for i in range(num_chosen):
         j = order[i]
         if plans.table[j].segments > 0:
             continue
@@ -187,6 +190,9 @@ def select(
             in_cloud = _in_cloud(timeline, plans, modes, j)
         if in_cloud and not jobs[j].must:
             push(queue, -size, 0.0, j)
+    for i in range(num_chosen, len(order)):
+        out[num_out] = order[i]
+        num_out += 1
     # Whoever an edge server completes makes room in the cloud.
     while num_out > 0 and length(queue) > 0:
         to_edge(sketch, timeline, plans, jobs, modes, pop(queue))
