@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from edgeflow_opt.analysis.extras import load
 from edgeflow_opt.errors import UsageError
 
 #: Confidence of intervals where none is given.
@@ -197,8 +198,7 @@ def _p_values(differences: Sequence[float]) -> tuple[float | None, float | None]
         return None, None
     if all(d == 0 for d in differences):
         return 1.0, 1.0
-    from scipy import stats
-
+    stats = load("scipy.stats", "analysis", "a paired test")
     if max(differences) - min(differences) <= 1e-12 * max(abs(d) for d in differences):
         p_t = 0.0  # no spread at all: the statistic is infinite
     else:
@@ -209,8 +209,7 @@ def _p_values(differences: Sequence[float]) -> tuple[float | None, float | None]
 
 def _student(confidence: float, freedom: int) -> float:
     """Return the two-sided quantile of Student's t."""
-    from scipy import stats
-
+    stats = load("scipy.stats", "analysis", "a confidence interval")
     return float(stats.t.ppf(0.5 + confidence / 2.0, freedom))
 
 

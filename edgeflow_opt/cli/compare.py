@@ -76,6 +76,7 @@ def compare(
         labels_of,
     )
     from edgeflow_opt.analysis.comparison import compare as run
+    from edgeflow_opt.analysis.extras import require, require_report
     from edgeflow_opt.cli.comparison import (
         notes,
         rows_tables,
@@ -104,6 +105,13 @@ def compare(
     check_output(output, *instances)
     check_output(table, *instances)
     check_output(report, *instances)
+    if tests is not None:
+        require(("scipy",), "analysis", "option --tests")
+    if table is not None:
+        needed = {".parquet": ("pandas", "pyarrow"), ".tex": ("pandas", "jinja2")}
+        require(needed.get(table.suffix, ("pandas",)), "analysis", "option --table")
+    if report is not None:
+        require_report()
     if table is not None and table.suffix not in TABLE_ENDS:
         raise UsageError(
             f"option --table: the name must end in one of {', '.join(TABLE_ENDS)}, "

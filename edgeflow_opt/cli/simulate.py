@@ -107,6 +107,7 @@ def simulate(
 
     Every history passes the independent checker. Ctrl-C keeps the policies that are through.
     """  # fmt: skip
+    from edgeflow_opt.analysis.extras import require_report
     from edgeflow_opt.clairvoyant import clairvoyant_bound
     from edgeflow_opt.cli.console import console, json_text, show, show_json, stdout_kept_pure
     from edgeflow_opt.cli.simulations import load_line, loads_of, results_tables, run_policies
@@ -125,6 +126,8 @@ def simulate(
     losses = _overhead_of(overhead)
     check_output(output, trace, tide)
     check_output(report, trace, tide)
+    if report is not None:
+        require_report()
     with stdout_kept_pure():
         options = options_of(names, assignments_of(policy_option, "--policy-option"), {
             "solver": solver, "time_limit_s": time_limit, "seed": seed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -201,3 +202,28 @@ def test_bad_tables(
     ran = edgeflow("compare", instance_file, *args)
     assert ran.code == 2
     assert message in ran.err
+
+
+@pytest.mark.parametrize(
+    ("module", "args", "extra"),
+    [
+        ("scipy", ("--tests", "value"), "analysis"),
+        ("pyarrow", ("--table", "rows.parquet"), "analysis"),
+        ("jinja2", ("--report", "r.html"), "report"),
+    ],
+)
+def test_missing_libraries_are_told_before_any_solve(
+    scripted: Install, instance_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    module: str, args: tuple[str, ...], extra: str,
+) -> None:  # fmt: skip
+    """What needs a library that is not installed is refused at once, and the extra is named."""
+
+    def never(control: SolveControl) -> None:
+        pytest.fail("a solve began")
+
+    scripted(ScriptedSolver("one", act=never))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, module, None)
+    ran = edgeflow("compare", instance_file, *args)
+    assert ran.code == 2
+    assert f"edgeflow-opt[{extra}]" in ran.err

@@ -105,7 +105,8 @@ def run_suite(
     output
         File of JSON lines; may hold results from before.
     workers
-        Processes of this machine, at least 1.
+        Processes of this machine, at least 1. They are spawned: a script that calls this needs the
+        usual guard ``if __name__ == "__main__":``.
     dask
         Address of a Dask scheduler whose workers run the cells instead; the package must be
         installed there, and files of the suite must be found under the same path.
