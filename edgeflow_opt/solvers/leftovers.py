@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from edgeflow_opt.formulations.plan_kernels import walk_plans
 from edgeflow_opt.formulations.plans import usage, walk
+from edgeflow_opt.solvers.compiled import entry
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
@@ -73,7 +73,7 @@ def hand_on_leftovers(arrays: ProblemArrays, plan: IntArray) -> IntArray:
     return changed
 
 
-@njit(cache=True)
+@entry
 def _hand_on(
     plan: Any,
     free: Any,

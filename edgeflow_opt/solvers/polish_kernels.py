@@ -33,6 +33,7 @@ MOST_TOGETHER = 5
 # Arguments of kernels, typed: a literal would have them compiled once for each value.
 _HOLD, _RELEASE = np.int64(-1), np.int64(1)
 _NOWHERE = np.int64(-1)
+_FIRST_SLOT: Any = np.int64(0)
 _TWO, _LIMITS, _PRICE_STEPS = np.int64(2), np.int64(8), np.int64(2000)
 
 
@@ -134,7 +135,7 @@ def row_value(data: Any, j: int, row: Any, total: Any, sign: float) -> bool:
     cost = 0.0
     changes = 0
     site = data.last_site[j]
-    s = 0
+    s = _FIRST_SLOT
     while s < num_slots:
         m = row[s]
         if m < 0:

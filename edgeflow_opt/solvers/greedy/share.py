@@ -10,7 +10,7 @@ import math
 
 from edgeflow_opt.solvers.greedy.tables import (
     FIRST_PIECE,
-    NO_LEVEL,
+    NONE,
     Modes,
     Plans,
     Record,
@@ -261,7 +261,7 @@ def share(
         for attempt in range(2 * RETRIES + 1):
             if attempt == RETRIES or (low == q and attempt == 1):
                 # What comes before p may cost a restart: do without.
-                work, low = left, NO_LEVEL
+                work, low = left, NONE
             split = timeline.times[first]
             if low < q and attempt < 2 * RETRIES:
                 split = latest_start(sketch, timeline, first, last, q, work, deadline)
@@ -305,7 +305,7 @@ def most(
         return False
     begin_s = timeline.times[first]
     return run_levels(
-        sketch, timeline, jobs, modes, j, site, first, begin_s, NO_LEVEL, levels - 1, limit
+        sketch, timeline, jobs, modes, j, site, first, begin_s, NONE, levels - 1, limit
     )
 
 
@@ -433,7 +433,7 @@ def plan_late(
         return
     if first >= size:
         return
-    best, best_work, best_now = -1, -1.0, False
+    best, best_work, best_now = NONE, -1.0, False
     deadline = jobs[j].deadline
     for turn in range(timeline.free.shape[0] + 1):
         site = cloud_site(timeline, sketch, turn)

@@ -23,6 +23,7 @@ from edgeflow_opt.solvers.greedy.share import (
 )
 from edgeflow_opt.solvers.greedy.tables import (
     GIVE_BACK,
+    NONE,
     SECOND_PIECE,
     TAKE_AGAIN,
     Modes,
@@ -177,7 +178,7 @@ def offload(
       with the least deadline minus estimated end first.
     """
     count = 0
-    left_over = free_now(timeline, True) > 0
+    left_over = free_now(timeline) > 0
     for turn in range(len(order) if rules.rule_1 else 0):
         j = order[turn]
         if stays_on_edge(timeline, jobs, modes, j):
@@ -393,7 +394,7 @@ def scale(
     """
     for i in range(len(order)):
         j = order[i]
-        if free_now(timeline, True) <= 0:
+        if free_now(timeline) <= 0:
             break
         if jobs[j].first_piece > 0 or not jobs[j].malleable:
             continue
@@ -402,7 +403,7 @@ def scale(
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
         if group >= 0:
             push(queue, float(group), -score, j)
-    while length(queue) > 0 and free_now(timeline, True) > 0:
+    while length(queue) > 0 and free_now(timeline) > 0:
         j = pop(queue)
         held = now_mode(timeline, plans, j)
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
@@ -436,7 +437,7 @@ def _best_left_over(
     The site that leaves least work undone, then the one that completes the job first.
     """
     sites = timeline.free.shape[0]
-    best, best_left, best_end = -1, math.inf, math.inf
+    best, best_left, best_end = NONE, math.inf, math.inf
     drawn = -1
     # One more turn than there are sites draws the best one again.
     for turn in range(sites + 1):

@@ -32,7 +32,7 @@ entry: Any = njit(cache=True, **_COMMON)
 # Arguments of kernels: a literal would have them compiled once for each value.
 FIRST_PIECE, SECOND_PIECE = np.int64(0), np.int64(1)
 GIVE_BACK, TAKE_AGAIN = np.int64(1), np.int64(-1)
-NO_LEVEL: Any = np.int64(-1)
+NONE: Any = np.int64(-1)
 
 #: Share of the work planned on top of what completion needs, against rounding.
 WORK_MARGIN = 1e-9

@@ -129,10 +129,10 @@ def now_mode(timeline: Timeline, plans: Plans, j: int) -> int:
 
 
 @kernel
-def free_now(timeline: Timeline, cloud: bool) -> int:
-    """Return the units free in the first piece on all cloud sites, or on all edge sites."""
+def free_now(timeline: Timeline) -> int:
+    """Return the units free in the first piece on all cloud sites."""
     total = 0
     for k in range(timeline.free.shape[0]):
-        if timeline.is_cloud[k] == cloud:
+        if timeline.is_cloud[k]:
             total += max(0, timeline.free[k, 0])
     return total
