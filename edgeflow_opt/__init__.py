@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem import read_schedule as read_schedule
     from edgeflow_opt.problem import write_problem as write_problem
     from edgeflow_opt.problem import write_schedule as write_schedule
+    from edgeflow_opt.service import EpochSession as EpochSession
     from edgeflow_opt.simulation import SimulationResult as SimulationResult
     from edgeflow_opt.simulation import simulate as simulate
     from edgeflow_opt.solvers import CapacityPrices as CapacityPrices
@@ -94,6 +95,7 @@ _HOMES = {
         "write_problem",
         "write_schedule",
     ),
+    "edgeflow_opt.service": ("EpochSession",),
     "edgeflow_opt.simulation": (
         "SimulationResult",
         "simulate",

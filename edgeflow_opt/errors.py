@@ -165,5 +165,9 @@ class SolutionError(InputError):
     """A solution file of another solver breaks its format, or names what an instance has not."""
 
 
+class EventError(InputError):
+    """Events (``edgeflow-events/1``) or a session (``edgeflow-session/1``) break their rules."""
+
+
 class TraceError(InputError):
     """A trace, a rate table or a tide file breaks its format or its rules."""

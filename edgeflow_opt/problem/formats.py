@@ -222,8 +222,8 @@ def problem_from_dict(document: Any, source: str = "") -> EpochProblem:
     try:
         problem = EpochProblem(
             grid=Grid(wire.grid),
-            sites=tuple(_site(site) for site in wire.sites),
-            jobs=tuple(_job(job) for job in wire.jobs),
+            sites=tuple(site_of_wire(site) for site in wire.sites),
+            jobs=tuple(job_of_wire(job) for job in wire.jobs),
             objective=Objective(
                 mode=wire.objective.mode,
                 weights=None if weights is None else Weights(**msgspec.structs.asdict(weights)),
@@ -251,8 +251,8 @@ def _faults_of_rest(document: Any) -> Iterator[Fault]:
     )
     yield from part_faults(
         grid[0] if grid else None,
-        (_site(wire) for wire in _converted(sites, WireSite)),
-        (_job(wire) for wire in _converted(jobs if complete else (), WireJob)),
+        (site_of_wire(wire) for wire in _converted(sites, WireSite)),
+        (job_of_wire(wire) for wire in _converted(jobs if complete else (), WireJob)),
         [name for name in names if isinstance(name, str)],
         [job["id"] for job in jobs if isinstance(job.get("id"), str)],
     )
@@ -270,7 +270,8 @@ def _converted(values: Iterable[Any], kind: Any) -> Iterator[Any]:
             yield msgspec.convert(whole_numbers(value), kind, strict=True)
 
 
-def _site(wire: WireSite) -> Site:
+def site_of_wire(wire: WireSite) -> Site:
+    """Return the site that a wire structure describes."""
     return Site(
         name=wire.name,
         kind=wire.kind,
@@ -282,7 +283,8 @@ def _site(wire: WireSite) -> Site:
     )
 
 
-def _job(wire: WireJob) -> Job:
+def job_of_wire(wire: WireJob) -> Job:
+    """Return the job that a wire structure describes."""
     running = wire.running
     return Job(
         id=wire.id,
@@ -311,11 +313,8 @@ def problem_to_dict(problem: EpochProblem) -> dict[str, Any]:
         format="edgeflow-epoch/1",
         now=problem.now,
         grid=problem.grid.boundaries,
-        sites=tuple(
-            WireSite(**{name: getattr(site, name) for name in WireSite.__struct_fields__})
-            for site in problem.sites
-        ),
-        jobs=tuple(_wire_job(job) for job in problem.jobs),
+        sites=tuple(wire_site(site) for site in problem.sites),
+        jobs=tuple(wire_job(job) for job in problem.jobs),
         objective=WireObjective(
             mode=problem.objective.mode,
             weights=None
@@ -327,7 +326,13 @@ def problem_to_dict(problem: EpochProblem) -> dict[str, Any]:
     return document
 
 
-def _wire_job(job: Job) -> WireJob:
+def wire_site(site: Site) -> WireSite:
+    """Return `site` as it is written."""
+    return WireSite(**{name: getattr(site, name) for name in WireSite.__struct_fields__})
+
+
+def wire_job(job: Job) -> WireJob:
+    """Return `job` as it is written."""
     running = job.running
     return WireJob(
         id=job.id,

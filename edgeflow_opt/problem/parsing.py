@@ -137,6 +137,27 @@ def convert_document(
         raise error(faults or (Fault("document", "", str(first)),), source) from None
 
 
+def convert_part(part: Any, wire: type[S], owner: str) -> S | tuple[Fault, ...]:
+    """Return a part of a document as the wire structure `wire`, or every fault of it.
+
+    Parameters
+    ----------
+    part
+        A parsed JSON value.
+    wire
+        What it must be.
+    owner
+        What it is called in messages.
+    """
+    try:
+        return msgspec.convert(whole_numbers(part), wire, strict=True)
+    except RecursionError:
+        return (_TOO_DEEP,)
+    except (msgspec.ValidationError, OverflowError) as first:
+        faults = tuple(itertools.islice(_struct_faults(part, wire, owner), MAX_FAULTS))
+        return faults or (Fault(owner, "", str(first)),)
+
+
 def whole_numbers(value: Any) -> Any:
     """Return `value` with every float that is whole as an int: in the formats 2.0 is 2."""
     if isinstance(value, float) and value.is_integer():

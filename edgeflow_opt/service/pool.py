@@ -1,0 +1,331 @@
+"""Processes that solve: whatever happens in one, the caller gets an answer, and in time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, Self
+
+from edgeflow_opt.errors import EdgeflowError, Fault, UsageError
+
+#: Memory that a process may take beyond its libraries, MiB.
+DEFAULT_MEMORY_MIB = 2048
+
+#: Tasks after which a process is replaced, so that what libraries leak stays small.
+_TASKS_PER_PROCESS = 500
+
+#: Seconds that a process which is late is given to come back before it is killed: a new one costs
+#: seconds of computing.
+_GRACE_S = 1.0
+
+#: Seconds between two looks at the clock and at cancellations.
+_POLL_S = 0.05
+
+#: Failures in a row to become ready after which processes are no longer started.
+_MOST_FALSE_STARTS = 5
+
+
+class TaskError(EdgeflowError):
+    """A task did not end with a result.
+
+    Parameters
+    ----------
+    kind
+        ``late``, ``busy`` (no process came free in time), ``died``, ``cancelled``, or the name of
+        the exception that it raised.
+    message
+        In words.
+    faults
+        All faults of an input, where that was at fault.
+    """
+
+    def __init__(self, kind: str, message: str, faults: tuple[Fault, ...] = ()) -> None:
+        self.kind = kind
+        self.faults = faults
+        super().__init__(message)
+
+
+class _Process:
+    """One process and the line to it."""
+
+    def __init__(self, memory_mib: int) -> None:
+        ours, theirs = Pipe()
+        self.connection: Connection = ours
+        self.tasks = 0
+        self.ready = False
+        self.started = time.monotonic()
+        try:
+            self._process = subprocess.Popen(
+                # -P: the current folder must not stand in for the installed package.
+                [
+                    sys.executable, "-P", "-m", "edgeflow_opt.service.worker",
+                    str(theirs.fileno()), str(memory_mib),
+                ],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )  # fmt: skip
+        finally:
+            theirs.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait_ready(self, until: float) -> bool:
+        """Wait for the process to have loaded its libraries; False = not by `until`."""
+        while not self.ready:
+            left = until - time.monotonic()
+            if left <= 0 or not self.connection.poll(min(left, 0.5)):
+                if self._process.poll() is not None:
+                    raise EOFError
+                if left <= 0:
+                    return False
+                continue
+            self.ready = self.connection.recv()[0] == "ready"
+        return True
+
+    def how_it_ended(self) -> str:
+        """Return how the process died, in words."""
+        try:
+            code = self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return "closed its line"
+        return f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self.connection.close()
+
+
+class SolverPool:
+    """A few processes, each of which does one task at a time, under a limit on memory.
+
+    A process that hangs, crashes or takes too much memory is replaced; the others go on. Safe from
+    any thread; to be closed, or used as a context manager.
+
+    Parameters
+    ----------
+    workers
+        Number of processes, at least 1.
+    memory_mib
+        Memory that each may take beyond its libraries, MiB.
+
+    Raises
+    ------
+    UsageError
+        If a number makes no sense.
+    """
+
+    def __init__(self, workers: int = 1, memory_mib: int = DEFAULT_MEMORY_MIB) -> None:
+        for name, value in (("workers", workers), ("memory_mib", memory_mib)):
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise UsageError(f"option {name}: must be a whole number >= 1, got {value!r}")
+        self.workers = workers
+        self._memory_mib = memory_mib
+        self._changed = threading.Condition()
+        self._idle: list[_Process] = []
+        self._all: set[_Process] = set()
+        self._closed = False
+        self._false_starts = 0
+        #: How many processes have ended, by reason.
+        self.ended: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start all processes, without waiting for them."""
+        with self._changed:
+            while len(self._all) < self.workers and not self._closed:
+                self._idle.append(self._new())
+            self._changed.notify_all()
+
+    def wait_ready(self, limit_s: float) -> bool:
+        """Wait until a process is ready for work; False = none was in time."""
+        try:
+            process = self._acquire(time.monotonic() + limit_s, None)
+        except TaskError:
+            return False
+        try:
+            return process.wait_ready(time.monotonic() + limit_s)
+        except (EOFError, OSError):
+            self._discard(process, "start")
+            return False
+        finally:
+            if process in self._all:
+                self._release(process)
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Ids of the processes."""
+        with self._changed:
+            return tuple(sorted(process.pid for process in self._all))
+
+    def close(self) -> None:
+        """End all processes; tasks under way fail as ``died``."""
+        with self._changed:
+            self._closed = True
+            processes, self._all, self._idle = self._all, set(), []
+            self._changed.notify_all()
+        for process in processes:
+            process.kill()
+
+    def run(
+        self,
+        task: str,
+        arguments: Mapping[str, Any],
+        *,
+        limit_s: float,
+        hear: Callable[[Any], None] | None = None,
+        cancelled: threading.Event | None = None,
+    ) -> Any:
+        """Run a task in a process and return its result.
+
+        Parameters
+        ----------
+        task
+            ``module:function``; it is called with `arguments` and a callable `tell`.
+        arguments
+            Picklable.
+        limit_s
+            Wall seconds, the wait for a process included.
+        hear
+            Called in this thread with all that the task tells on its way.
+        cancelled
+            Ends the task when set.
+
+        Raises
+        ------
+        TaskError
+            If there is no result.
+        """
+        until = time.monotonic() + limit_s
+        process = self._acquire(until, cancelled)
+        try:
+            if not process.wait_ready(until):
+                self._release(process)
+                raise TaskError("busy", "the solver process was still loading when time was up")
+            self._false_starts = 0
+            process.tasks += 1
+            process.connection.send((task, dict(arguments), max(0.0, until - time.monotonic())))
+            while True:
+                if cancelled is not None and cancelled.is_set():
+                    self._discard(process, "cancelled")
+                    raise TaskError("cancelled", "the task was cancelled")
+                left = until - time.monotonic()
+                if not process.connection.poll(max(0.0, min(left, _POLL_S))):
+                    if left <= 0:
+                        self._leave_late(process)
+                        raise TaskError("late", f"no answer within {limit_s:g} s")
+                    continue
+                message = process.connection.recv()
+                if message[0] == "news":
+                    if hear is not None:
+                        hear(message[1])
+                    continue
+                self._release(process)
+                if message[0] == "result":
+                    return message[1]
+                raise TaskError(*message[1:])
+        except (EOFError, OSError) as lost:
+            how = process.how_it_ended()
+            if not process.ready:
+                self._false_starts += 1
+            self._discard(process, "died")
+            raise TaskError("died", f"the solver process {how}") from lost
+        except TaskError:
+            raise
+        except BaseException:
+            self._discard(process, "abandoned")
+            raise
+
+    def _new(self) -> _Process:
+        process = _Process(self._memory_mib)
+        self._all.add(process)
+        return process
+
+    def _acquire(self, until: float, cancelled: threading.Event | None) -> _Process:
+        with self._changed:
+            while True:
+                if self._closed:
+                    raise TaskError("died", "the pool of solver processes is closed")
+                if self._false_starts >= _MOST_FALSE_STARTS:
+                    raise TaskError(
+                        "died", "solver processes do not start; see 'edgeflow versions'"
+                    )
+                while self._idle:
+                    # One that is ready before one that still loads.
+                    process = next((p for p in self._idle if p.ready), self._idle[0])
+                    self._idle.remove(process)
+                    if process.alive():
+                        return process
+                    self._drop(process, "died")
+                if len(self._all) < self.workers:
+                    return self._new()
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise TaskError("busy", "no solver process came free in time")
+                if cancelled is not None and cancelled.is_set():
+                    raise TaskError("cancelled", "the task was cancelled")
+                self._changed.wait(min(left, _POLL_S))
+
+    def _release(self, process: _Process) -> None:
+        if process.tasks >= _TASKS_PER_PROCESS:
+            self._discard(process, "recycled")
+            return
+        with self._changed:
+            if process in self._all and not self._closed:
+                self._idle.append(process)
+            self._changed.notify()
+
+    def _discard(self, process: _Process, reason: str) -> None:
+        """End a process and start another one in its place."""
+        process.kill()
+        with self._changed:
+            if process in self._all:
+                self._drop(process, reason)
+                if not self._closed and self._false_starts < _MOST_FALSE_STARTS:
+                    self._idle.append(self._new())
+            self._changed.notify_all()
+
+    def _drop(self, process: _Process, reason: str) -> None:
+        self._all.discard(process)
+        self.ended[reason] = self.ended.get(reason, 0) + 1
+
+    def _leave_late(self, process: _Process) -> None:
+        """Let a late process come back within a grace, or else end it; the caller does not wait."""
+
+        def watch() -> None:
+            until = time.monotonic() + _GRACE_S
+            try:
+                while time.monotonic() < until:
+                    if process.connection.poll(_POLL_S) and process.connection.recv()[0] != "news":
+                        self._release(process)
+                        return
+            except (EOFError, OSError):
+                pass
+            self._discard(process, "late")
+
+        threading.Thread(target=watch, daemon=True, name="edgeflow-late").start()

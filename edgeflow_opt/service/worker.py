@@ -1,0 +1,88 @@
+"""A process that solves for another one, under a limit on memory, and is ended by an alarm.
+
+Started by :mod:`edgeflow_opt.service.pool` as ``python -m edgeflow_opt.service.worker FD MIB``. It takes
+pickled tasks from a socket, one at a time, and answers with messages. It ends when its parent does:
+at the end of the file, or, whatever a solver does then, by an alarm that no code can swallow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import resource
+import signal
+import sys
+from multiprocessing.connection import Connection
+from typing import Any
+
+from edgeflow_opt.errors import EdgeflowError, InputError
+
+#: Seconds after which an alarm ends a process beyond the time that its parent would allow it.
+_ALARM_GRACE_S = 5.0
+
+
+def main(descriptor: int, memory_mib: int) -> None:
+    """Serve tasks until the parent is gone."""
+    connection = Connection(descriptor)
+    # Ctrl-C in a terminal reaches all processes of the group: the parent decides what ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # What solvers print belongs to nobody.
+    with open(os.devnull, "w") as sink:
+        os.dup2(sink.fileno(), 1)
+    from edgeflow_opt.solvers import warm_up
+
+    warm_up()
+    for module in ("ortools.sat.python.cp_model", "highspy"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+    _limit_memory(memory_mib)
+    connection.send(("ready",))
+    while True:
+        try:
+            name, arguments, limit_s = connection.recv()
+        except (EOFError, OSError):
+            return
+        signal.setitimer(signal.ITIMER_REAL, limit_s + _ALARM_GRACE_S)
+        answer = _answer(connection, name, arguments)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        try:
+            connection.send(answer)
+        except OSError:
+            return
+
+
+def _answer(connection: Connection, name: str, arguments: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the last message of a task: its result, or what went wrong."""
+    module, _, function = name.partition(":")
+    try:
+        work = getattr(importlib.import_module(module), function)
+        return "result", work(tell=lambda what: connection.send(("news", what)), **arguments)
+    except MemoryError:
+        return "fault", "MemoryError", "the memory limit of a solver process was reached", ()
+    except EdgeflowError as fault:
+        faults = fault.faults if isinstance(fault, InputError) else ()
+        kind = next(
+            k.__name__ for k in type(fault).__mro__ if k.__module__ == EdgeflowError.__module__
+        )
+        return "fault", kind, str(fault), faults
+    except Exception as fault:
+        return "fault", type(fault).__name__, str(fault), ()
+
+
+def _limit_memory(memory_mib: int) -> None:
+    """Allow so much memory beyond what the libraries have taken already."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            taken = int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        taken = 1 << 32
+    limit = taken + memory_mib * (1 << 20)
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))
