@@ -206,7 +206,7 @@ def test_on_a_cluster(tmp_path: Path, sleepy: None) -> None:
     suite, output = with_stuck(tmp_path / "s.toml"), tmp_path / "r.jsonl"
     killed: list[int] = []
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
     ) as cluster:
 
         def tell(record: object, finished: int, total: int) -> None:
