@@ -11,14 +11,15 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.problem import Site
     from edgeflow_opt.simulation.ledger import JobLedger
+    from edgeflow_opt.simulation.placement.placer import Placer
     from edgeflow_opt.workloads.outages import Outage
 
 
 class Interruptions:
     """The outages of a simulation, in their order.
 
-    Which unit a job holds is no part of the model (repacking is free): jobs are taken to be packed
-    onto the units that are up, the largest first, equal ones by arrival. With counts that are powers of
+    Which unit a job holds is known where a placer follows it. Elsewhere it is no part of the model
+    (repacking is free): jobs are taken to be packed onto the units that are up, the largest first, equal ones by arrival. With counts that are powers of
     two and whole nodes no job then spans more nodes than it must.
 
     Parameters
@@ -27,9 +28,14 @@ class Interruptions:
         The sites by their own capacity, before outages.
     outages
         All outages.
+    placer
+        Knows who holds which GPU; None = nobody does.
     """
 
-    def __init__(self, sites: Sequence[Site], outages: Iterable[Outage]) -> None:
+    def __init__(
+        self, sites: Sequence[Site], outages: Iterable[Outage], placer: Placer | None = None
+    ) -> None:
+        self._placer = placer
         self._sites = {site.name: site for site in sites}
         self._coming = sorted(outages, reverse=True)
         self._away: list[Outage] = []
@@ -58,6 +64,10 @@ class Interruptions:
         for name in dict.fromkeys(outage.site for outage in begun):
             holders = [job for job in jobs if job.mode is not None and job.mode.site == name]
             gone = [range_of(o) for o in begun if o.site == name]
+            if self._placer is not None and self._placer.places(name):
+                on_them = self._placer.holders_of(name, gone)
+                hit += [job for job in holders if job.job.id in on_them]
+                continue
             before = [range_of(o) for o in self._away if o.site == name]
             hit += self._holders_of(self._sites[name], holders, before, gone)
         self._away += begun

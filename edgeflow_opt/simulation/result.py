@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.problem import Allocation, Outcome
     from edgeflow_opt.simulation.metrics import Metrics
+    from edgeflow_opt.simulation.placement.check import PlacedRun
+    from edgeflow_opt.simulation.placement.placer import PlacementMetrics
 
 #: Name and version of the document.
 SIMULATION_FORMAT = "edgeflow-simulation/1"
@@ -70,6 +72,10 @@ class SimulationResult:
         overhead model has such.
     events
         All events, where they were asked for.
+    placement
+        What placement amounts to; None where GPUs were only counted.
+    placements
+        Which GPUs every run held, by its end; empty where GPUs were only counted.
     """
 
     policy: str
@@ -79,10 +85,19 @@ class SimulationResult:
     metrics: Metrics
     stalls: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     events: tuple[EventRecord, ...] = ()
+    placement: PlacementMetrics | None = None
+    placements: tuple[PlacedRun, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the results row of this simulation."""
-        return {"policy": self.policy, **self.metrics.to_dict()}
+        """Return the results row of this simulation.
+
+        Where jobs were placed, it has an object ``placement`` as well (see
+        :class:`~edgeflow_opt.simulation.placement.PlacementMetrics`).
+        """
+        row = {"policy": self.policy, **self.metrics.to_dict()}
+        if self.placement is not None:
+            row["placement"] = self.placement.to_dict()
+        return row
 
 
 def simulation_document(

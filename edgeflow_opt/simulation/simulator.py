@@ -27,14 +27,16 @@ from edgeflow_opt.simulation.interruptions import Interruptions
 from edgeflow_opt.simulation.ledger import JobLedger
 from edgeflow_opt.simulation.metrics import metrics_of
 from edgeflow_opt.simulation.overhead import JobLosses, Overhead, cluster_gpus, parse_overhead
+from edgeflow_opt.simulation.placement.check import placement_violations
+from edgeflow_opt.simulation.placement.placer import Placer
 from edgeflow_opt.simulation.result import EventRecord, SimulationResult
 from edgeflow_opt.workloads.outages import with_outages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from edgeflow_opt.policies.base import JobState, Policy
-    from edgeflow_opt.problem import Job, Site
+    from edgeflow_opt.problem import Job, Mode, Site
     from edgeflow_opt.workloads.outages import Outage
 
 #: Wake-ups in a row, no job earning credit in between, after which a policy is said to be stuck.
@@ -53,6 +55,7 @@ def simulate(
     merge_s: float = 0.0,
     reveal_future: bool = False,
     outages: Sequence[Outage] = (),
+    placement: str | None = None,
     check: bool = True,
     log: bool = False,
     on_event: Callable[[EventRecord], None] | None = None,
@@ -82,6 +85,11 @@ def simulate(
         Nothing is lost: a job that held a unit which goes keeps the credit earned until then, and
         is re-allocated at once with all others; if it goes on in its mode, it pays for a restart on
         other units all the same. `reveal_future` reveals outages too.
+    placement
+        Whether jobs are placed on the GPUs of the cloud, and what that may cost: one of
+        :data:`~edgeflow_opt.simulation.placement.PLACEMENT_MODES`. None = GPUs are only counted.
+        Policies go on counting GPUs; what does not fit then is settled by the rule of the mode,
+        which a policy sees at the next event.
     check
         Whether the independent checker has to pass the history.
     log
@@ -125,6 +133,7 @@ def simulate(
         merge_s=merge_s,
         reveal_future=reveal_future,
         outages=outages,
+        placement=placement,
     )
     events: list[EventRecord] = []
     while run.advance():
@@ -151,8 +160,11 @@ class _Simulation:
         merge_s: float,
         reveal_future: bool,
         outages: Sequence[Outage],
+        placement: str | None,
     ) -> None:
-        self.interruptions = Interruptions(sites, outages)
+        self.placer = None if placement is None else Placer(placement, sites, outages)
+        self.interruptions = Interruptions(sites, outages, self.placer)
+        self.own_sites, self.outages = sites, outages
         self.num_interruptions = 0
         self.hit: dict[str, float] = {}
         """Seconds lost by the jobs that outages have hit just now, if they go on in their mode."""
@@ -308,6 +320,8 @@ class _Simulation:
     def _retire(self, ledger: JobLedger) -> None:
         ledger.end(self.now)
         del self.active[ledger.job.id]
+        if self.placer is not None:
+            self.placer.release(ledger.job.id, self.now)
 
     def _decide(self) -> None:
         """Ask the policy and carry out what it says."""
@@ -368,6 +382,8 @@ class _Simulation:
             self.refused.add(name)
             self._retire(self.active[name])
         allocation = decision.allocation
+        if self.placer is not None:
+            allocation = self._place(allocation)
         for name, ledger in self.active.items():
             mode, before = allocation.get(name), ledger.mode
             if mode is not before and mode != before:
@@ -386,6 +402,17 @@ class _Simulation:
             heapq.heappush(self.completions, (ledger.completes_at, ledger.index))
         # A float of Python: a numpy one would spread through times and comparisons.
         self.wake_up = math.inf if decision.wake_up is None else float(decision.wake_up)
+
+    def _place(self, wanted: Mapping[str, Mode]) -> Mapping[str, Mode]:
+        """Return the modes for which there is a place; jobs moved for it lose what that costs."""
+        assert self.placer is not None
+        allocation, moved = self.placer.update(self.now, self.active, wanted)
+        if self.placer.mode == "repack":
+            for name in moved:
+                self.hit[name] = self.hit.get(name, 0.0) + self.overhead.run_loss(
+                    self.active[name].job, RunKind.RESTARTED, wanted[name].gpus
+                )
+        return allocation
 
     def _notice_fruitless_wake_ups(self) -> None:
         """Count wake-ups in a row between which no job earned anything; refuse too many."""
@@ -432,10 +459,17 @@ class _Simulation:
             report = check_history(
                 self.jobs, sites, allocations, outcomes, self.overhead.run_loss, stalls
             )
-            if not report.valid:
+            violations = report.violations
+            if self.placer is not None:
+                violations += tuple(
+                    placement_violations(
+                        self.own_sites, allocations, self.placer.placements, self.outages
+                    )
+                )
+            if violations:
                 raise InvalidScheduleError(
                     f"the history of policy '{self.name}' fails the checker "
-                    f"({len(report.violations)} violations): {report.violations[0].message}; "
+                    f"({len(violations)} violations): {violations[0].message}; "
                     "it is not returned"
                 )
         return SimulationResult(
@@ -454,4 +488,6 @@ class _Simulation:
             ),
             stalls=stalls,
             events=events,
+            placement=None if self.placer is None else self.placer.metrics(len(self.jobs)),
+            placements=() if self.placer is None else tuple(self.placer.placements),
         )
