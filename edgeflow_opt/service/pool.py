@@ -60,6 +60,7 @@ class _Process:
         self.connection: Connection = ours
         self.tasks = 0
         self.ready = False
+        self.late = False
         self.started = time.monotonic()
         try:
             self._process = subprocess.Popen(
@@ -93,6 +94,14 @@ class _Process:
                 continue
             self.ready = self.connection.recv()[0] == "ready"
         return True
+
+    def look(self) -> None:
+        """Take note of whether the process has loaded its libraries; does not wait."""
+        try:
+            if not self.ready and self.connection.poll(0):
+                self.ready = self.connection.recv()[0] == "ready"
+        except (EOFError, OSError):
+            return
 
     def how_it_ended(self) -> str:
         """Return how the process died, in words."""
@@ -178,6 +187,14 @@ class SolverPool:
                 self._release(process)
 
     @property
+    def any_ready(self) -> bool:
+        """Whether a process is ready for work, or at work."""
+        with self._changed:
+            for process in self._idle:
+                process.look()
+            return any(process.ready and not process.late for process in self._all)
+
+    @property
     def pids(self) -> tuple[int, ...]:
         """Ids of the processes."""
         with self._changed:
@@ -245,7 +262,11 @@ class SolverPool:
                     if hear is not None:
                         hear(message[1])
                     continue
-                self._release(process)
+                if message[:2] == ("fault", "MemoryError"):
+                    # What libraries make of a lack of memory is not to be trusted.
+                    self._discard(process, "memory")
+                else:
+                    self._release(process)
                 if message[0] == "result":
                     return message[1]
                 raise TaskError(*message[1:])
@@ -276,6 +297,8 @@ class SolverPool:
                         "died", "solver processes do not start; see 'edgeflow versions'"
                     )
                 while self._idle:
+                    for process in self._idle:
+                        process.look()
                     # One that is ready before one that still loads.
                     process = next((p for p in self._idle if p.ready), self._idle[0])
                     self._idle.remove(process)
@@ -316,12 +339,14 @@ class SolverPool:
 
     def _leave_late(self, process: _Process) -> None:
         """Let a late process come back within a grace, or else end it; the caller does not wait."""
+        process.late = True
 
         def watch() -> None:
             until = time.monotonic() + _GRACE_S
             try:
                 while time.monotonic() < until:
                     if process.connection.poll(_POLL_S) and process.connection.recv()[0] != "news":
+                        process.late = False
                         self._release(process)
                         return
             except (EOFError, OSError):

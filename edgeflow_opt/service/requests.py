@@ -1,0 +1,304 @@
+"""Requests that need a solver process: admitted, watched, cancelled, and answered in time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from edgeflow_opt.errors import EdgeflowError
+from edgeflow_opt.service.hub import NoSuchSessionError, TooManyError
+from edgeflow_opt.service.pool import SolverPool, TaskError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from edgeflow_opt.service.settings import ServiceSettings
+
+_TASKS = {
+    name: f"edgeflow_opt.service.tasks:{name}_task"
+    for name in ("solve", "check", "bound", "explain")
+}
+
+#: Time limit of requests that do not name one, seconds.
+_DEFAULTS = {"solve": 5.0, "check": 30.0, "bound": 5.0, "explain": 10.0}
+
+#: Seconds between two looks at whether the client is still there.
+_LOOK_S = 0.25
+
+#: Kinds of faults of tasks that no fault of the request has brought about.
+SERVER_KINDS = frozenset({"late", "busy", "died", "MemoryError", "cancelled"})
+
+
+class NotReadyError(EdgeflowError):
+    """The service cannot solve now."""
+
+
+class TooLargeError(EdgeflowError):
+    """The body of a request is too large."""
+
+
+class SlowBodyError(EdgeflowError):
+    """The body of a request did not come in time."""
+
+
+class BadLimitError(EdgeflowError, ValueError):
+    """The time limit of a request is beyond that of the service."""
+
+
+async def read_body(request: Request, settings: ServiceSettings) -> bytes:
+    """Return the body of a request.
+
+    Raises
+    ------
+    TooLargeError
+        If it is larger than the service takes; the rest is not read.
+    SlowBodyError
+        If it does not come in time.
+    """
+    too_large = TooLargeError(f"the body is larger than {settings.max_bytes} bytes")
+    length = request.headers.get("content-length", "0")
+    if length.isdigit() and int(length) > settings.max_bytes:
+        raise too_large
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(settings.body_timeout_s):
+            async for piece in request.stream():
+                size += len(piece)
+                if size > settings.max_bytes:
+                    raise too_large
+                pieces.append(piece)
+    except TimeoutError:
+        raise SlowBodyError(f"no body within {settings.body_timeout_s:g} s") from None
+    return b"".join(pieces)
+
+
+class _Head(msgspec.Struct):
+    """What has to be known of a request before a process reads it."""
+
+    time_limit_s: Any = None
+
+
+class Work:
+    """Requests under way.
+
+    Parameters
+    ----------
+    pool
+        Processes to work in.
+    settings
+        Limits.
+    """
+
+    def __init__(self, pool: SolverPool, settings: ServiceSettings) -> None:
+        self._pool = pool
+        self._settings = settings
+        self._solves: dict[str, Solve] = {}
+        self.under_way = 0
+        #: Set when the service is asked to stop.
+        self.stopping = threading.Event()
+
+    def stop(self) -> None:
+        """Let all that is under way answer with the best it has, and take nothing more."""
+        self.stopping.set()
+        for solve in tuple(self._solves.values()):
+            solve.cancelled.set()
+
+    def cancel(self, name: str) -> None:
+        """Cancel a solve.
+
+        Raises
+        ------
+        NoSuchSessionError
+            If there is none of that id.
+        """
+        solve = self._solves.get(name)
+        if solve is None:
+            raise NoSuchSessionError(f"there is no solve '{name[:40]}' under way")
+        solve.cancelled.set()
+
+    def begin_solve(self, body: bytes, name: str | None) -> Solve:
+        """Admit a solve; its id is `name` where that is given and free.
+
+        Raises
+        ------
+        TooManyError
+            If too many requests wait already, or the id is taken.
+        """
+        self._admit()
+        name = (name or "")[:64] or secrets.token_hex(8)
+        if name in self._solves:
+            raise TooManyError("a solve of this id is under way; give another one")
+        solve = Solve(self, name, body, self._limit_s("solve", body))
+        self._solves[name] = solve
+        return solve
+
+    def end_solve(self, solve: Solve) -> None:
+        """Forget a solve."""
+        self._solves.pop(solve.id, None)
+
+    def _admit(self) -> None:
+        if self.stopping.is_set():
+            raise NotReadyError("the service is about to stop")
+        if self.under_way >= self._pool.workers + self._settings.waiting:
+            raise TooManyError(f"{self.under_way} requests are under way or wait; come again")
+
+    def _limit_s(self, name: str, body: bytes) -> float:
+        """Return the time limit that a request names; what is wrong with it the task will tell."""
+        try:
+            value = msgspec.json.decode(body, type=_Head).time_limit_s
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            value = None
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
+            return _DEFAULTS[name]
+        if value > self._settings.max_time_limit_s:
+            raise BadLimitError(
+                f"time_limit_s: this service takes at most {self._settings.max_time_limit_s:g} s, "
+                f"got {value:g}"
+            )
+        return float(value)
+
+    async def run(self, name: str, body: bytes, request: Request) -> Any:
+        """Carry out a request that has one answer."""
+        self._admit()
+        limit_s = self._limit_s(name, body)
+        return await self.carry_out(name, body, limit_s, request, threading.Event(), None)
+
+    async def carry_out(
+        self,
+        name: str,
+        body: bytes,
+        limit_s: float,
+        request: Request,
+        cancelled: threading.Event,
+        hear: Callable[[Any], None] | None,
+    ) -> Any:
+        """Run a task, and cancel it where the client goes away."""
+        arguments = {
+            "body": body,
+            "until": time.time() + limit_s,
+            "max_jobs": self._settings.max_jobs,
+            "max_slots": self._settings.max_slots,
+        }
+        self.under_way += 1
+        watch = asyncio.create_task(_watch(request, cancelled))
+        try:
+            return await asyncio.to_thread(
+                self._pool.run,
+                _TASKS[name],
+                arguments,
+                limit_s=limit_s,
+                hear=hear,
+                cancelled=cancelled,
+            )
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        finally:
+            self.under_way -= 1
+            watch.cancel()
+
+
+async def _watch(request: Request, cancelled: threading.Event) -> None:
+    """Cancel when the client has gone."""
+    while not cancelled.is_set():
+        if await request.is_disconnected():
+            cancelled.set()
+        await asyncio.sleep(_LOOK_S)
+
+
+class Solve:
+    """One solve under way.
+
+    Parameters
+    ----------
+    work
+        Where it belongs.
+    name
+        Its id.
+    body
+        The request.
+    limit_s
+        Wall seconds.
+    """
+
+    def __init__(self, work: Work, name: str, body: bytes, limit_s: float) -> None:
+        self.id = name
+        self.cancelled = threading.Event()
+        self._work = work
+        self._body = body
+        self._limit_s = limit_s
+        self._floor: Any = None
+
+    async def answer(
+        self, request: Request, progress: Callable[[Any], None] | None = None
+    ) -> dict[str, Any]:
+        """Return the answer: of the solver asked for, or of the floor where that gives none.
+
+        Raises
+        ------
+        TaskError
+            If the request is at fault, or not even the floor was there in time.
+        """
+
+        def hear(news: tuple[str, Any]) -> None:
+            if news[0] == "floor":
+                self._floor = news[1]
+            elif progress is not None:
+                progress(news[1])
+
+        message = ""
+        try:
+            schedule = await self._work.carry_out(
+                "solve", self._body, self._limit_s, request, self.cancelled, hear
+            )
+        except TaskError as fault:
+            if fault.kind not in {*SERVER_KINDS, "SolverFaultError", "InvalidScheduleError"}:
+                raise
+            if self._floor is None:
+                raise
+            schedule, message = self._floor, f"{fault.kind}: {fault}"
+        finally:
+            self._work.end_solve(self)
+        return {
+            "format": "edgeflow-answer/1",
+            "id": self.id,
+            "rung": schedule["solver"],
+            "message": message,
+            "schedule": schedule,
+        }
+
+    async def stream(self, request: Request) -> AsyncIterator[bytes]:
+        """Yield progress and then the answer as server-sent events."""
+        from edgeflow_opt.service.gate import details_of
+
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
+
+        def progress(point: Any) -> None:
+            loop.call_soon_threadsafe(queue.put_nowait, ("progress", point))
+
+        async def work() -> None:
+            try:
+                queue.put_nowait(("result", await self.answer(request, progress)))
+            except EdgeflowError as fault:
+                queue.put_nowait(("fault", details_of(fault)[0]))
+
+        task = asyncio.create_task(work())
+        try:
+            while True:
+                kind, document = await queue.get()
+                yield f"event: {kind}\ndata: ".encode() + msgspec.json.encode(document) + b"\n\n"
+                if kind != "progress":
+                    return
+        finally:
+            self.cancelled.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task

@@ -1,0 +1,100 @@
+"""A small package of somebody else, as pip would install it: solvers good and bad, a broken one, a policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_SOLVERS = '''
+import os
+import signal
+import time
+
+from edgeflow_opt.formulations.plans import empty_plan
+from edgeflow_opt.problem import SolveStatus
+from edgeflow_opt.solvers.base import FEATURES, Capabilities, Draft
+
+
+class Idle:
+    """Plans nothing at all, and then does what its name says."""
+
+    def __init__(self, name, deed):
+        self.name = name
+        self.deed = deed
+        self.capabilities = Capabilities(
+            summary="of somebody else", exact=False, features=frozenset(FEATURES)
+        )
+
+    def solve(self, problem, arrays, options, control):
+        self.deed()
+        return Draft(status=SolveStatus.FEASIBLE, plan=empty_plan(arrays))
+
+
+def hang():
+    # No limit and no request is heeded.
+    until = time.monotonic() + 600
+    while time.monotonic() < until:
+        pass
+
+
+def crash():
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def devour():
+    held = []
+    while True:
+        held.append(bytearray(1 << 26))
+
+
+def fail():
+    raise RuntimeError("it is not my day")
+
+
+IDLE = Idle("idle", lambda: None)
+HANGING = Idle("hanging", hang)
+CRASHING = Idle("crashing", crash)
+HUNGRY = Idle("hungry", devour)
+FAILING = Idle("failing", fail)
+'''
+
+_POLICY = '''
+from edgeflow_opt.policies.base import Decision
+
+
+class Nothing:
+    """Runs no job at all."""
+
+    def decide(self, state):
+        return Decision(allocation={})
+'''
+
+_ENTRY_POINTS = """
+[edgeflow_opt.solvers]
+idle = edgeflow_else.solvers:IDLE
+hanging = edgeflow_else.solvers:HANGING
+crashing = edgeflow_else.solvers:CRASHING
+hungry = edgeflow_else.solvers:HUNGRY
+failing = edgeflow_else.solvers:FAILING
+broken = edgeflow_else.broken:SOLVER
+missing = edgeflow_else.solvers:NOT_THERE
+greedy = edgeflow_else.solvers:IDLE
+
+[edgeflow_opt.policies]
+nothing = edgeflow_else.policy:Nothing
+"""
+
+
+def install_plug_in(folder: Path) -> None:
+    """Install the package into `folder`, as ``pip install --target`` leaves it."""
+    package = folder / "edgeflow_else"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "solvers.py").write_text(_SOLVERS)
+    (package / "policy.py").write_text(_POLICY)
+    (package / "broken.py").write_text("import a_library_that_is_not_there\n")
+    information = folder / "edgeflow_else-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: edgeflow-else\nVersion: 1.0\n"
+    )
+    (information / "entry_points.txt").write_text(_ENTRY_POINTS)

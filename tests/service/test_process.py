@@ -1,0 +1,160 @@
+"""The service as a process: killed, restarted, stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from edgeflow_opt.problem import EpochProblem, Grid, problem_to_dict
+from edgeflow_opt.service import JobArrived, events_to_dict
+from tests.service.clusters import job, sites
+
+
+def _free_port() -> int:
+    with socket.socket() as line:
+        line.bind(("127.0.0.1", 0))
+        port: int = line.getsockname()[1]
+    return port
+
+
+class _Service:
+    """A service in a process of its own."""
+
+    def __init__(self, folder: Path, extra_path: Path | None = None) -> None:
+        self.port = _free_port()
+        command = [
+            sys.executable, "-m", "edgeflow_opt", "serve", "--port", str(self.port), "--workers",
+            "1", "--store", str(folder / "sessions.db"),
+        ]  # fmt: skip
+        paths = [str(extra_path)] if extra_path else []
+        paths += filter(None, [os.environ.get("PYTHONPATH")])
+        self._log = (folder / "log").open("ab")
+        self.process = subprocess.Popen(
+            command, stderr=self._log, env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+        )
+        self.wait_ready()
+
+    def ask(self, method: str, path: str, document: Any = None) -> tuple[int, Any]:
+        data = None if document is None else json.dumps(document).encode()
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}{path}", data=data, method=method
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                text = answer.read()
+                return answer.status, json.loads(text) if text else None
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def wait_ready(self) -> None:
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            assert self.process.poll() is None
+            with contextlib.suppress(OSError):
+                if self.ask("GET", "/ready")[0] == 200:
+                    return
+            time.sleep(0.2)
+        raise AssertionError("not ready in time")
+
+    def solvers(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._log.close()
+
+
+@contextlib.contextmanager
+def _service(folder: Path, extra_path: Path | None = None) -> Iterator[_Service]:
+    service = _Service(folder, extra_path)
+    try:
+        yield service
+    finally:
+        service.close()
+
+
+def test_what_is_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+    """Killed amid a stream of events, the service has after a restart all that it acknowledged."""
+    cluster = problem_to_dict(EpochProblem(grid=Grid((0.0, 1.0)), sites=sites(), jobs=()))
+    acknowledged: list[str] = []
+    with _service(tmp_path) as service:
+        name = service.ask("POST", "/sessions", {"sites": cluster["sites"]})[1]["id"]
+
+        def stream() -> None:
+            for number in range(10_000):
+                events = events_to_dict(
+                    [JobArrived(time=float(number), job=job(f"j{number}", None))]
+                )
+                try:
+                    status, _ = service.ask("POST", f"/sessions/{name}/events", events)
+                except (OSError, ValueError):
+                    return
+                if status == 200:
+                    acknowledged.append(f"j{number}")
+
+        sender = threading.Thread(target=stream)
+        sender.start()
+        while len(acknowledged) < 20:
+            time.sleep(0.01)
+        # Decisions put snapshots in the place of events meanwhile.
+        assert service.ask("POST", f"/sessions/{name}/decide", {"time_limit_s": 0.1})[0] == 200
+        while len(acknowledged) < 60:
+            time.sleep(0.01)
+        solvers = service.solvers()
+        service.process.send_signal(signal.SIGKILL)
+        service.process.wait()
+        sender.join()
+        # Solver processes end with the one that they serve.
+        assert psutil.wait_procs(solvers, timeout=20)[1] == []
+    with _service(tmp_path) as service:
+        status, snapshot = service.ask("GET", f"/sessions/{name}")
+        assert status == 200
+        kept = [one["id"] for one in snapshot["cluster"]["jobs"]]
+        # The last request may have been written without its answer having come through.
+        assert kept[: len(acknowledged)] == acknowledged
+        assert len(kept) <= len(acknowledged) + 1
+        assert snapshot["decisions"] == 1
+        status, decision = service.ask("POST", f"/sessions/{name}/decide", {"time_limit_s": 1})
+        assert (status, len(decision["reasons"])) == (200, len(kept))
+
+
+def test_kill_9_of_a_solver_and_a_graceful_stop(tmp_path: Path, plug_in_folder: Path) -> None:
+    """A killed solver process is replaced; SIGTERM lets a solve under way answer, and exits with 0."""
+    problem = EpochProblem(grid=Grid.uniform(0.0, 60.0, 6), sites=sites(), jobs=(job("a"),))
+    document = {"problem": problem_to_dict(problem), "time_limit_s": 30}
+    with _service(tmp_path, plug_in_folder) as service:
+        for process in service.solvers():
+            process.kill()
+        status, answer = service.ask("POST", "/solve", document)
+        assert (status, answer["schedule"]["objective"]["met_weight"]) == (200, 1.0)
+        answers: list[tuple[int, Any]] = []
+        hanging = {**document, "solver": "hanging"}
+        asker = threading.Thread(
+            target=lambda: answers.append(service.ask("POST", "/solve", hanging))
+        )
+        asker.start()
+        time.sleep(2.0)
+        service.process.send_signal(signal.SIGTERM)
+        asker.join(30.0)
+        assert answers[0][0] == 200
+        assert answers[0][1]["rung"] == "edgeflow-select"
+        assert "cancelled" in answers[0][1]["message"]
+        assert service.process.wait(30.0) == 0
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    seen = [line for line in lines if line["message"] == "request" and line["route"] == "/solve"]
+    assert [line["status"] for line in seen] == [200, 200]
