@@ -28,6 +28,9 @@ _GRACE_S = 1.0
 #: Seconds between two looks at the clock and at cancellations.
 _POLL_S = 0.05
 
+#: A process that ends within so many seconds of being given a task was dead already.
+_DEAD_ON_ARRIVAL_S = 0.2
+
 #: Failures in a row to become ready after which processes are no longer started.
 _MOST_FALSE_STARTS = 5
 
@@ -50,6 +53,10 @@ class TaskError(EdgeflowError):
         self.kind = kind
         self.faults = faults
         super().__init__(message)
+
+
+class _DeadOnArrivalError(Exception):
+    """A process was dead when it was given a task."""
 
 
 class _Process:
@@ -239,7 +246,27 @@ class SolverPool:
             If there is no result.
         """
         until = time.monotonic() + limit_s
+        try:
+            return self._run(task, arguments, limit_s, until, hear, cancelled)
+        except _DeadOnArrivalError:
+            # It was killed while it waited for work; one that dies of the task is not tried again.
+            try:
+                return self._run(task, arguments, limit_s, until, hear, cancelled)
+            except _DeadOnArrivalError as lost:
+                raise TaskError("died", str(lost)) from None
+
+    def _run(
+        self,
+        task: str,
+        arguments: Mapping[str, Any],
+        limit_s: float,
+        until: float,
+        hear: Callable[[Any], None] | None,
+        cancelled: threading.Event | None,
+    ) -> Any:
         process = self._acquire(until, cancelled)
+        begun = time.monotonic()
+        heard = False
         try:
             if not process.wait_ready(until):
                 self._release(process)
@@ -258,6 +285,7 @@ class SolverPool:
                         raise TaskError("late", f"no answer within {limit_s:g} s")
                     continue
                 message = process.connection.recv()
+                heard = True
                 if message[0] == "news":
                     if hear is not None:
                         hear(message[1])
@@ -275,6 +303,8 @@ class SolverPool:
             if not process.ready:
                 self._false_starts += 1
             self._discard(process, "died")
+            if not heard and time.monotonic() - begun < _DEAD_ON_ARRIVAL_S:
+                raise _DeadOnArrivalError(f"the solver process {how}") from lost
             raise TaskError("died", f"the solver process {how}") from lost
         except TaskError:
             raise

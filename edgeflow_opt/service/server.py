@@ -75,7 +75,7 @@ def run(settings: ServiceSettings) -> None:
         server_header=False,
     )
 
-    class Server(uvicorn.Server):  # type: ignore[misc, name-defined]
+    class Server(uvicorn.Server):  # type: ignore[name-defined]
         def handle_exit(self, sig: int, frame: Any) -> None:
             # What is under way answers with the best it has.
             app.state.service.stop()
