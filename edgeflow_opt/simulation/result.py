@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from edgeflow_opt.problem import Allocation, Outcome
+    from edgeflow_opt.simulation.analyser.estimates import EstimationMetrics
     from edgeflow_opt.simulation.metrics import Metrics
     from edgeflow_opt.simulation.placement.check import PlacedRun
     from edgeflow_opt.simulation.placement.placer import PlacementMetrics
@@ -31,7 +32,7 @@ class EventRecord:
     capacity_changed
         Whether the capacity of some site changed.
     woken
-        Whether the policy had asked to be woken now.
+        Whether the policy had asked to be woken now, or an estimated rate was to be corrected.
     unfinished
         Jobs after the event that have arrived, are not completed and not refused.
     running
@@ -76,6 +77,8 @@ class SimulationResult:
         What placement amounts to; None where GPUs were only counted.
     placements
         Which GPUs every run held, by its end; empty where GPUs were only counted.
+    estimation
+        How wrong the rates were that the policy saw; None where it saw the true ones.
     """
 
     policy: str
@@ -87,16 +90,21 @@ class SimulationResult:
     events: tuple[EventRecord, ...] = ()
     placement: PlacementMetrics | None = None
     placements: tuple[PlacedRun, ...] = ()
+    estimation: EstimationMetrics | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results row of this simulation.
 
         Where jobs were placed, it has an object ``placement`` as well (see
-        :class:`~edgeflow_opt.simulation.placement.PlacementMetrics`).
+        :class:`~edgeflow_opt.simulation.placement.PlacementMetrics`), and where rates were
+        estimated an object ``estimation``
+        (:class:`~edgeflow_opt.simulation.analyser.EstimationMetrics`).
         """
         row = {"policy": self.policy, **self.metrics.to_dict()}
         if self.placement is not None:
             row["placement"] = self.placement.to_dict()
+        if self.estimation is not None:
+            row["estimation"] = self.estimation.to_dict()
         return row
 
 

@@ -21,6 +21,7 @@ from edgeflow_opt.policies.registry import make_policy
 from edgeflow_opt.problem.check import check_history
 from edgeflow_opt.problem.data import Outcome, in_order
 from edgeflow_opt.problem.runs import RunKind
+from edgeflow_opt.simulation.analyser.estimates import RateEstimates
 from edgeflow_opt.simulation.decisions import check_decision
 from edgeflow_opt.simulation.inputs import check_inputs
 from edgeflow_opt.simulation.interruptions import Interruptions
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.policies.base import JobState, Policy
     from edgeflow_opt.problem import Job, Mode, Site
+    from edgeflow_opt.simulation.analyser.options import Analyser
     from edgeflow_opt.workloads.outages import Outage
 
 #: Wake-ups in a row, no job earning credit in between, after which a policy is said to be stuck.
@@ -56,6 +58,7 @@ def simulate(
     reveal_future: bool = False,
     outages: Sequence[Outage] = (),
     placement: str | None = None,
+    analyser: Analyser | None = None,
     check: bool = True,
     log: bool = False,
     on_event: Callable[[EventRecord], None] | None = None,
@@ -90,6 +93,11 @@ def simulate(
         :data:`~edgeflow_opt.simulation.placement.PLACEMENT_MODES`. None = GPUs are only counted.
         Policies go on counting GPUs; what does not fit then is settled by the rule of the mode,
         which a policy sees at the next event.
+    analyser
+        How the rates that the policy sees are measured, with what error, and when they are
+        corrected (:class:`~edgeflow_opt.simulation.analyser.Analyser`). The true rates decide what
+        happens; a rate that becomes known and a completion that does not come when foreseen lead
+        to a decision of their own. None = the policy sees the true rates.
     check
         Whether the independent checker has to pass the history.
     log
@@ -134,6 +142,7 @@ def simulate(
         reveal_future=reveal_future,
         outages=outages,
         placement=placement,
+        analyser=analyser,
     )
     events: list[EventRecord] = []
     while run.advance():
@@ -161,7 +170,11 @@ class _Simulation:
         reveal_future: bool,
         outages: Sequence[Outage],
         placement: str | None,
+        analyser: Analyser | None,
     ) -> None:
+        self.estimates = (
+            None if analyser is None or analyser.trivial else RateEstimates(analyser, jobs, sites)
+        )
         self.placer = None if placement is None else Placer(placement, sites, outages)
         self.interruptions = Interruptions(sites, outages, self.placer)
         self.own_sites, self.outages = sites, outages
@@ -185,7 +198,10 @@ class _Simulation:
         self.refused: set[str] = set()
         self.decision_s: list[float] = []
         # Future events: three sorted queues and at most one wake-up.
-        arrivals = [(job.arrival, index) for index, job in enumerate(jobs)]
+        arrivals = [
+            (job.arrival if self.estimates is None else self.estimates.ready_at(index), index)
+            for index, job in enumerate(jobs)
+        ]
         self.arrivals = sorted((t, index) for t, index in arrivals if t is not None)
         self.next_arrival = 0
         start = self.arrivals[0][0] if self.arrivals else math.inf
@@ -345,6 +361,8 @@ class _Simulation:
                 f"policy '{self.name}' at {now!r} s failed with {type(fault).__name__}: {fault}"
             ) from fault
         self.decision_s.append(time.perf_counter() - began)
+        if self.estimates is not None and isinstance(decision, Decision):
+            decision = self.estimates.in_true_modes(decision, self.active)
         check_decision(self.name, decision, now, self.active, self.sites, self.capacity)
         self._carry_out(decision)
         self.last_decision = now
@@ -360,6 +378,8 @@ class _Simulation:
         seen = tuple(
             [ledger.look(now, overhead, event_loss, gpus) for ledger in self.active.values()]
         )
+        if self.estimates is not None:
+            self.estimates.show(seen, self.active.values(), now)
         if self.hit:
             for state in seen:
                 state.loss_left_s += self.hit.get(state.job.id, 0.0)
@@ -402,6 +422,9 @@ class _Simulation:
             heapq.heappush(self.completions, (ledger.completes_at, ledger.index))
         # A float of Python: a numpy one would spread through times and comparisons.
         self.wake_up = math.inf if decision.wake_up is None else float(decision.wake_up)
+        if self.estimates is not None:
+            news = self.estimates.next_news(self.active.values(), now)
+            self.wake_up = min(self.wake_up, news)
 
     def _place(self, wanted: Mapping[str, Mode]) -> Mapping[str, Mode]:
         """Return the modes for which there is a place; jobs moved for it lose what that costs."""
@@ -488,6 +511,7 @@ class _Simulation:
             ),
             stalls=stalls,
             events=events,
+            estimation=None if self.estimates is None else self.estimates.metrics(),
             placement=None if self.placer is None else self.placer.metrics(len(self.jobs)),
             placements=() if self.placer is None else tuple(self.placer.placements),
         )
