@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from edgeflow_opt.cli import failures
+from edgeflow_opt.cli.imperfections import (
+    LearnAfter,
+    MeasuredGpus,
+    Placement,
+    ProfilingTime,
+    RateError,
+    analyser_of,
+    placement_of,
+)
 from edgeflow_opt.cli.options import (
     AsJson,
     Output,
@@ -69,6 +78,11 @@ def simulate(
     head: Head = None,
     failures_of_nodes: Failures = None,
     withdrawals: Withdrawals = None,
+    placement: Placement = None,
+    rate_error: RateError = 0.0,
+    measured_gpus: MeasuredGpus = None,
+    learn_after: LearnAfter = "60",
+    profiling_time: ProfilingTime = None,
     seed: Seed = 0,
     solver: Annotated[
         str | None,
@@ -124,6 +138,8 @@ def simulate(
     node_means = means_of(failures_of_nodes, "--failures")
     server_means = means_of(withdrawals, "--withdrawals")
     losses = _overhead_of(overhead)
+    placed = placement_of(placement)
+    analyser, estimation = analyser_of(rate_error, measured_gpus, learn_after, profiling_time, seed)
     check_output(output, trace, tide)
     check_output(report, trace, tide)
     if report is not None:
@@ -149,6 +165,8 @@ def simulate(
         "head": head,
         "failures": failures_of_nodes,
         "withdrawals": withdrawals,
+        "placement": placed,
+        **estimation,
         "seed": seed,
         "policy_options": options,
         "skipped_rows": jobs.skipped,
@@ -157,8 +175,9 @@ def simulate(
     # Loading the kernels is no part of the first decision.
     compile_once(quiet)
     results, faults = run_policies(
-        jobs, sites, options, overhead=losses, merge_s=merge, outages=outages, quiet=quiet
-    )
+        jobs, sites, options, overhead=losses, merge_s=merge, outages=outages, placement=placed,
+        analyser=analyser, quiet=quiet,
+    )  # fmt: skip
     document = simulation_document(jobs.name, settings, results)
     most = None
     if bound is not None and not any(f.exit_code == failures.EXIT_INTERRUPTED for f in faults):

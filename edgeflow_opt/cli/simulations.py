@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from edgeflow_opt.clairvoyant import ClairvoyantBound
     from edgeflow_opt.problem import Job, Site
     from edgeflow_opt.simulation import Metrics, Overhead, SimulationResult
+    from edgeflow_opt.simulation.analyser import Analyser, EstimationMetrics
+    from edgeflow_opt.simulation.placement import PlacementMetrics
     from edgeflow_opt.workloads import Outage, Trace
 
 
@@ -51,6 +53,8 @@ def run_policies(
     overhead: Overhead,
     merge_s: float = 0.0,
     outages: Sequence[Outage] = (),
+    placement: str | None = None,
+    analyser: Analyser | None = None,
     quiet: bool = False,
 ) -> tuple[list[SimulationResult], list[PolicyFailure]]:
     """Simulate under each policy in turn; one that fails does not keep the others from running.
@@ -60,7 +64,7 @@ def run_policies(
     trace
         Its jobs are simulated; policies that say so (``beyond_knee``) see the slower GPU counts
         beyond the knee among the modes too.
-    sites, overhead, merge_s, outages
+    sites, overhead, merge_s, outages, placement, analyser
         As in :func:`edgeflow_opt.simulation.simulate`.
     policies
         Options by name of policy.
@@ -100,6 +104,8 @@ def run_policies(
                         overhead=overhead,
                         merge_s=merge_s,
                         outages=outages,
+                        placement=placement,
+                        analyser=analyser,
                         name=name,
                         on_event=until_pressed(pressed, on_event),
                     )
@@ -194,6 +200,18 @@ def results_tables(
         ("ms a decision, mean", lambda m: number(1000 * m.decision_s.mean, 3)),
         ("ms a decision, longest", lambda m: number(1000 * m.decision_s.max, 3)),
     ]
+    placed: list[tuple[str, Callable[[PlacementMetrics], str]]] = [
+        ("repacks a job", lambda p: fixed(p.repacks_per_job, 1)),
+        ("fragmentation", lambda p: percent(p.fragmentation)),
+        ("delayed for want of a place", lambda p: number(p.delayed_jobs)),
+        ("shrunk for want of a place", lambda p: number(p.shrunk_jobs)),
+        ("runs on too many nodes", lambda p: number(p.spread_runs)),
+    ]
+    estimated: list[tuple[str, Callable[[EstimationMetrics], str]]] = [
+        ("error of rates at first", lambda e: percent(e.mean_error)),
+        ("rates corrected", lambda e: number(e.learned)),
+        ("not done when foreseen", lambda e: number(e.overdue)),
+    ]
     label, cell = 27, max((len(result.policy) for result in results), default=0) + 2
     step = max(1, (width - label) // max(cell, 10))
     tables = []
@@ -202,5 +220,13 @@ def results_tables(
         made = table("", *(printable(result.policy) for result in chosen), left=("",))
         for name, text in lines:
             made.add_row(name, *(text(result.metrics) for result in chosen))
+        if all(result.placement is not None for result in chosen):
+            for name, told in placed:
+                made.add_row(name, *(told(r.placement) for r in chosen if r.placement is not None))
+        if all(result.estimation is not None for result in chosen):
+            for name, said in estimated:
+                made.add_row(
+                    name, *(said(r.estimation) for r in chosen if r.estimation is not None)
+                )
         tables.append(made)
     return tables
