@@ -191,7 +191,7 @@ def solve(
 
 
 def _start_of(problem: EpochProblem, schedule: Schedule) -> Schedule:
-    """Return `schedule` as one of `problem`: jobs that have gone and time that has passed left out.
+    """Return `schedule` as one of `problem`, without what has gone: jobs, modes, time.
 
     Raises
     ------
@@ -200,12 +200,12 @@ def _start_of(problem: EpochProblem, schedule: Schedule) -> Schedule:
     """
     if check(problem, schedule).valid:
         return schedule
-    known = {job.id for job in problem.jobs}
+    known = {(job.id, mode.site, mode.gpus) for job in problem.jobs for mode in job.modes}
     begin, end = problem.grid.boundaries[0], problem.grid.boundaries[-1]
     allocations = tuple(
         dataclasses.replace(a, start=max(a.start, begin), end=min(a.end, end))
         for a in schedule.allocations
-        if a.job in known and a.end > begin and a.start < end
+        if (a.job, a.site, a.gpus) in known and a.end > begin and a.start < end
     )
     with contextlib.suppress(EdgeflowError, ValueError, KeyError):
         value, outcomes = evaluate(problem, allocations)
@@ -220,7 +220,7 @@ def _start_of(problem: EpochProblem, schedule: Schedule) -> Schedule:
             return start
     raise UsageError(
         "option warm_start: must be a valid schedule of this instance, or become one without the "
-        "jobs that have gone and the time that has passed; check() tells why it is not"
+        "jobs and modes that have gone and the time that has passed; check() tells why it is not"
     )
 
 

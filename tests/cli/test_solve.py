@@ -131,7 +131,12 @@ def test_warm_start_of_another_instance_is_refused(
     assert edgeflow("solve", instance_file, "-s", "one", "-o", path).code == 0
     assert edgeflow("solve", instance_file, "-s", "one", "--warm-start", path).code == 0
     document = json.loads(path.read_text())
-    document["outcomes"].pop()
+    held = {"job": "j1", "start": 0, "end": 300, "site": "cloud", "gpus": 3}
+    document["allocations"] = [held]
+    path.write_text(json.dumps(document))
+    ran = edgeflow("solve", instance_file, "-s", "one", "--warm-start", path)
+    assert ran.code == 0  # a mode that has gone is left out
+    document["allocations"] = [held | {"gpus": 1, "end": 200}]
     path.write_text(json.dumps(document))
     ran = edgeflow("solve", instance_file, "-s", "one", "--warm-start", path)
     assert ran.code == 2
@@ -155,7 +160,10 @@ def test_progress_is_on_stderr(scripted: Install, instance_file: Path) -> None:
 
 
 def test_progress_says_what_is_counted(scripted: Install, instance_file: Path) -> None:
-    """Where weights are not all 1 progress speaks of value, and the empty plan is no news."""
+    """Where weights are not all 1 progress speaks of value, and the empty plan is no news.
+
+    Solvers see weights of 3 as 1, and what they report is told in weights of 3.
+    """
 
     def act(control: SolveControl) -> None:
         control.report("empty plan", value=0.0)
@@ -167,7 +175,7 @@ def test_progress_says_what_is_counted(scripted: Install, instance_file: Path) -
     instance_file.write_text(json.dumps(document))
     lines = edgeflow("solve", instance_file, "-s", "one").err.splitlines()
     assert not any("empty plan" in line for line in lines)
-    assert any("value     2" in line and "probe" in line for line in lines)
+    assert any("value     6" in line and "probe" in line for line in lines)
 
 
 @pytest.mark.parametrize(
