@@ -50,6 +50,7 @@ def place(
     A run keeps its rows unless they are lost by a fall of capacity; it is put below the coming
     falls where there is room, in one piece where there is, and where its job was before if that is
     free. Runs for which the capacity does not suffice are put above it, so that they can be seen.
+    Allocations of a job that abut with equal units are one run.
 
     Parameters
     ----------
@@ -58,6 +59,7 @@ def place(
     capacity
         Steps (from time, units), times rising, the first at or before the first run.
     """
+    runs = _joined(runs)
     rows = max(
         (sum(r[3] for r in runs if r[1] <= t < r[2]) for t in {r[1] for r in runs}), default=0
     )
@@ -96,6 +98,20 @@ def place(
             free[run.rows] = False
         present += waiting[begin:position]
     return sorted(blocks, key=lambda b: (b.start, b.low))
+
+
+def _joined(runs: Sequence[tuple[str, float, float, int]]) -> list[tuple[str, float, float, int]]:
+    """Return the runs with those of a job that abut with equal units in one."""
+    joined: list[tuple[str, float, float, int]] = []
+    last: dict[str, int] = {}
+    for job, start, end, units in sorted(runs, key=lambda run: run[1]):
+        index = last.get(job)
+        if index is not None and joined[index][2] == start and joined[index][3] == units:
+            joined[index] = (job, joined[index][1], end, units)
+        else:
+            last[job] = len(joined)
+            joined.append((job, start, end, units))
+    return joined
 
 
 def _close(run: _Run, until: float, blocks: list[Block], free: NDArray[np.bool_]) -> None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.analysis.policy_comparison import PolicyComparison, PolicyRow
 
+#: Measures that lie in [0, 1].
+_SHARES = frozenset({"dsr", "cloud_utilisation", "edge_utilisation"})
+
 #: Measures in words for axes.
 WORDS: Mapping[str, str] = {
     "dsr": "deadline satisfaction ratio",
@@ -71,7 +74,8 @@ def plot_sweep(
     measure
         One of :data:`~edgeflow_opt.analysis.policy_comparison.POLICY_MEASURES`.
     confidence
-        Of the bands, by Student's t over traces and seeds (and settings other than `x`).
+        Of the bands, by Student's t over traces and seeds (and settings other than `x`). Bands of
+        shares are drawn within [0, 1] only.
     ax
         Where to draw; None = a figure of its own.
     title
@@ -108,8 +112,8 @@ def plot_sweep(
         look = style[policy]
         ax.fill_between(
             at,
-            [m.mean if m.low is None else m.low for _, m in own],
-            [m.mean if m.high is None else m.high for _, m in own],
+            [_within(m.mean if m.low is None else m.low, measure) for _, m in own],
+            [_within(m.mean if m.high is None else m.high, measure) for _, m in own],
             color=look["color"], alpha=0.16, linewidth=0,
         )  # fmt: skip
         ax.plot(at, [m.mean for _, m in own], linewidth=2, markersize=6, label=policy, **look)
@@ -144,7 +148,7 @@ def plot_policies(
     measure
         One of :data:`~edgeflow_opt.analysis.policy_comparison.POLICY_MEASURES`.
     confidence
-        Of the intervals.
+        Of the intervals, as in :func:`plot_sweep`.
     ax
         Where to draw; None = a figure of its own.
     title
@@ -163,7 +167,8 @@ def plot_policies(
             ax.plot(runs, [level] * len(runs), "|", color=MUTED, markersize=12, alpha=0.7, zorder=1)
         colour = style[name]["color"]
         if mean.low is not None and mean.high is not None:
-            ax.plot([mean.low, mean.high], [level, level], color=colour, linewidth=5, alpha=0.45,
+            ends = [_within(mean.low, measure), _within(mean.high, measure)]
+            ax.plot(ends, [level, level], color=colour, linewidth=5, alpha=0.45,
                     solid_capstyle="butt", zorder=2)  # fmt: skip
         ax.plot([mean.mean], [level], style[name]["marker"], color=colour, markersize=9, zorder=3)
         ax.annotate(
@@ -187,6 +192,11 @@ def plot_policies(
         pad=24 if bounds else 6,
     )  # fmt: skip
     return ax
+
+
+def _within(end: float, measure: str) -> float:
+    """Return the end of an interval, of a share within [0, 1], which Student's t does not know."""
+    return min(1.0, max(0.0, end)) if measure in _SHARES else end
 
 
 def bound_of(row: PolicyRow, measure: str) -> float | None:

@@ -1,9 +1,10 @@
-"""The look of all pictures: colours, axes, time. No state of pyplot is read or changed."""
+"""The look of all pictures: colours, axes, time. Outside of notebooks pyplot has no part in it."""
 
 from __future__ import annotations
 
 import io
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -53,13 +54,40 @@ _UNITS: tuple[tuple[float, str, tuple[float, ...]], ...] = (
 
 
 def new_axes(width: float = 8.0, height: float = 4.5) -> Axes:
-    """Return the axes of a new figure, `width` x `height` inches, that no window knows of."""
+    """Return the axes of a new figure, `width` x `height` inches; see :func:`new_figure`."""
+    axes: Axes = new_figure(width, height).subplots()
+    return axes
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return a new figure, `width` x `height` inches, that no window knows of.
+
+    In a Jupyter notebook it is one of pyplot's, so that its cell shows it, as people expect there.
+    """
     load("matplotlib", "plot", "a picture")
+    if _in_notebook():
+        from matplotlib import pyplot
+
+        return pyplot.figure(figsize=(width, height), layout="constrained", facecolor="white")
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
-    axes: Axes = figure.subplots()
-    return axes
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def hide(picture: Axes | Figure) -> None:
+    """Let no notebook cell show the figure of `picture`, which was made for a page."""
+    if _in_notebook():
+        from matplotlib import pyplot
+
+        figure: Any = picture if hasattr(picture, "savefig") else figure_of(picture)
+        pyplot.close(figure)
+
+
+def _in_notebook() -> bool:
+    """Whether this is the kernel of a notebook; a shell of IPython is none."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
 
 
 def dress(

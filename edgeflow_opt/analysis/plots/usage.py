@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from edgeflow_opt.analysis.extras import load
 from edgeflow_opt.analysis.history import History, history_of
-from edgeflow_opt.analysis.plots.style import GOOD, INK, dress, legend, new_axes, time_axis
+from edgeflow_opt.analysis.plots.style import (
+    GOOD,
+    INK,
+    dress,
+    legend,
+    new_axes,
+    new_figure,
+    time_axis,
+)
 from edgeflow_opt.errors import UsageError
 
 if TYPE_CHECKING:
@@ -108,12 +116,9 @@ def usage_figure(
     problem: EpochProblem | History, schedule: Schedule | SolveResult | None = None
 ) -> Figure:
     """Return a figure with a panel for each site, one above the other; see :func:`plot_usage`."""
-    load("matplotlib", "plot", "a picture")
-    from matplotlib.figure import Figure
-
     history = history_of(problem, schedule)
     count = len(history.sites)
-    figure = Figure(figsize=(9.5, 0.6 + 2.2 * count), layout="constrained", facecolor="white")
+    figure = new_figure(9.5, 0.6 + 2.2 * count)
     panels = figure.subplots(count, 1, squeeze=False)[:, 0]
     for ax, site in zip(panels, history.sites, strict=True):
         plot_usage(history, site=site.name, ax=ax)

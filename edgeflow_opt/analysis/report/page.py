@@ -187,9 +187,10 @@ def inline_svg(picture: Axes | Figure, name: str, label: str) -> str:
     """
     from markupsafe import escape
 
-    from edgeflow_opt.analysis.plots.style import INK, PAPER, rendered
+    from edgeflow_opt.analysis.plots.style import INK, PAPER, hide, rendered
 
     text = rendered(picture, "svg", transparent=True).decode()
+    hide(picture)
     text = _METADATA.sub("", _HEAD.sub("", text))
     text = _IDS.sub(lambda found: f"{found.group(1)}{name}-", text)
     text = text.replace(INK, "currentColor").replace(PAPER, "var(--page)")

@@ -22,6 +22,7 @@ from edgeflow_opt.analysis.plots import (
     plot_sweep,
     plot_usage,
     save,
+    style,
     usage_figure,
 )
 from edgeflow_opt.analysis.plots.style import figure_of, job_colour, new_axes, rendered
@@ -93,6 +94,29 @@ def test_no_pyplot() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_notebook_shows_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the kernel of a notebook pictures are figures of pyplot until they are put on a page."""
+    from matplotlib import pyplot
+
+    from edgeflow_opt.analysis.report.page import inline_svg
+
+    assert not style._in_notebook()
+    monkeypatch.setattr(style, "_in_notebook", lambda: True)
+    before = pyplot.get_fignums()
+    ax = new_axes(3.0, 2.0)
+    assert len(pyplot.get_fignums()) == len(before) + 1
+    inline_svg(ax, "n", "nothing")
+    assert pyplot.get_fignums() == before
+
+
+def test_bands_of_shares_are_shares() -> None:
+    """Bands of a share stay within [0, 1], those of another measure do not have to."""
+    for measure, within in (("dsr", True), ("met", False)):
+        ax = plot_sweep(policies(), measure=measure)
+        ends = np.concatenate([band.get_paths()[0].vertices[:, 1] for band in ax.collections])
+        assert bool(ends.min() >= 0.0) is within
 
 
 def test_gantt_says_what_becomes_of_jobs() -> None:

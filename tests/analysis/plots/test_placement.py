@@ -66,3 +66,10 @@ def test_too_much_is_seen() -> None:
     blocks = place([("a", 0, 2, 2), ("b", 0, 2, 2)], [(0, 2)])
     assert {b.job for b in blocks} == {"a", "b"}
     assert max(b.high for b in blocks) == 4
+
+
+def test_what_abuts_is_one_block() -> None:
+    """Allocations of a job that abut with equal units are drawn as one; with others they are not."""
+    runs = [("a", 0.0, 1.0, 2), ("b", 0.0, 2.0, 1), ("a", 1.0, 2.0, 2), ("a", 2.0, 3.0, 1)]
+    blocks = [block for block in place(runs, [(0.0, 3)]) if block.job == "a"]
+    assert [(b.start, b.end, b.high - b.low) for b in blocks] == [(0.0, 2.0, 2), (2.0, 3.0, 1)]
