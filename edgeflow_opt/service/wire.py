@@ -16,7 +16,7 @@ from edgeflow_opt.problem.formats import (
 from edgeflow_opt.service.snapshot import WireSession, WireSessionOptions
 
 _Time = Annotated[float, Meta(ge=-1e15, le=1e15, description="seconds on one clock")]
-_Limit = Annotated[float, Meta(gt=0, le=1e6, description="wall seconds")]
+_Limit = Annotated[float, Meta(ge=0.05, le=1e6, description="wall seconds")]
 _Seed = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
 
