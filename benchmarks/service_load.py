@@ -41,6 +41,7 @@ KINDS = {
 MAX_BYTES = 1 << 20
 
 PLUG_IN = """
+import signal
 import time
 from edgeflow_opt.problem import SolveStatus
 from edgeflow_opt.solvers.base import FEATURES, Capabilities, Draft
@@ -51,6 +52,7 @@ class Hanging:
     capabilities = Capabilities(summary="hangs", exact=False, features=frozenset(FEATURES))
 
     def solve(self, problem, arrays, options, control):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         until = time.monotonic() + 600
         while time.monotonic() < until:
             pass
@@ -66,7 +68,9 @@ def install_plug_in(folder: Path) -> None:
     (folder / "edgeflow_hanging.py").write_text(PLUG_IN)
     information = folder / "edgeflow_hanging-1.0.dist-info"
     information.mkdir()
-    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: edgeflow-hanging\nVersion: 1.0\n")
+    (information / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: edgeflow-hanging\nVersion: 1.0\n"
+    )
     (information / "entry_points.txt").write_text(
         "[edgeflow_opt.solvers]\nhanging = edgeflow_hanging:SOLVER\n"
     )
@@ -86,7 +90,9 @@ class Load:
     def __init__(self, port: int, until: float) -> None:
         self.port = port
         self.until = until
-        self.codes: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+        self.codes: dict[str, collections.Counter[str]] = collections.defaultdict(
+            collections.Counter
+        )
         self.seconds: dict[str, list[float]] = collections.defaultdict(list)
         self._lock = threading.Lock()
         self.small = [
@@ -147,7 +153,10 @@ class Load:
                 session, clock = self._session_step(session, clock, body)
 
     def _go_away(self, body: bytes) -> None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)) as line:
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(("127.0.0.1", self.port)) as line,
+        ):
             head = f"POST /solve HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
             line.sendall(head.encode() + body)
             time.sleep(0.05)
@@ -167,7 +176,12 @@ class Load:
             import dataclasses
 
             arrived = dataclasses.replace(
-                new, id=f"n{clock}", deadline=clock + 600, arrival=clock, running=None, last_site=None
+                new,
+                id=f"n{clock}",
+                deadline=clock + 600,
+                arrival=clock,
+                running=None,
+                last_site=None,
             )
             events.append(JobArrived(time=clock, job=arrived))
         text = json.dumps(events_to_dict(events)).encode()
@@ -241,7 +255,11 @@ def _measure(process: subprocess.Popen[bytes], port: int, options: Any) -> dict[
         "requests": sum(sum(codes.values()) for codes in load.codes.values()),
         "codes": {kind: dict(codes) for kind, codes in sorted(load.codes.items())},
         "latency_s": {
-            kind: {"p50": quantile(kind, 0.5), "p99": quantile(kind, 0.99), "max": quantile(kind, 1.0)}
+            kind: {
+                "p50": quantile(kind, 0.5),
+                "p99": quantile(kind, 0.99),
+                "max": quantile(kind, 1.0),
+            }
             for kind in sorted(load.seconds)
         },
         "memory_mib": [

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.errors import EdgeflowError
+from edgeflow_opt.problem import Limit
 from edgeflow_opt.solvers import solve
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ def climb(
         seconds = time.perf_counter() - began
         prices = result.prices or prices
         tell(RungNews(rung=rung, schedule=result.schedule, prices=result.prices, seconds=seconds))
+        if result.limit is Limit.INTERRUPTED:
+            return
         value = result.objective
         if value is not None and (
             start is None or start.objective is None or value.better_than(start.objective)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -30,6 +31,12 @@ _POLL_S = 0.05
 
 #: A process that ends within so many seconds of being given a task was dead already.
 _DEAD_ON_ARRIVAL_S = 0.2
+
+#: Seconds that a cancelled task is given to come back with what it has.
+_CANCEL_S = 0.5
+
+#: Processes that are ready to take the place of one that has to be replaced.
+_SPARE = 1
 
 #: Failures in a row to become ready after which processes are no longer started.
 _MOST_FALSE_STARTS = 5
@@ -77,6 +84,8 @@ class _Process:
                     str(theirs.fileno()), str(memory_mib),
                 ],
                 pass_fds=(theirs.fileno(),),
+                # Ctrl-C in a terminal is for the parent, which decides what ends.
+                start_new_session=True,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -88,19 +97,6 @@ class _Process:
     @property
     def pid(self) -> int:
         return self._process.pid
-
-    def wait_ready(self, until: float) -> bool:
-        """Wait for the process to have loaded its libraries; False = not by `until`."""
-        while not self.ready:
-            left = until - time.monotonic()
-            if left <= 0 or not self.connection.poll(min(left, 0.5)):
-                if self._process.poll() is not None:
-                    raise EOFError
-                if left <= 0:
-                    return False
-                continue
-            self.ready = self.connection.recv()[0] == "ready"
-        return True
 
     def look(self) -> None:
         """Take note of whether the process has loaded its libraries; does not wait."""
@@ -121,6 +117,10 @@ class _Process:
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    def interrupt(self) -> None:
+        """Ask the task to come to an end with what it has."""
+        self._process.send_signal(signal.SIGINT)
+
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
@@ -136,7 +136,7 @@ class SolverPool:
     Parameters
     ----------
     workers
-        Number of processes, at least 1.
+        Number of processes at work at a time, at least 1; one more stands by.
     memory_mib
         Memory that each may take beyond its libraries, MiB.
 
@@ -157,6 +157,8 @@ class SolverPool:
         self._all: set[_Process] = set()
         self._closed = False
         self._false_starts = 0
+        #: Processes that callers hold, of which there are at most `workers`.
+        self._at_work = 0
         #: How many processes have ended, by reason.
         self.ended: dict[str, int] = {}
 
@@ -174,9 +176,7 @@ class SolverPool:
     def start(self) -> None:
         """Start all processes, without waiting for them."""
         with self._changed:
-            while len(self._all) < self.workers and not self._closed:
-                self._idle.append(self._new())
-            self._changed.notify_all()
+            self._fill()
 
     def wait_ready(self, limit_s: float) -> bool:
         """Wait until a process is ready for work; False = none was in time."""
@@ -184,14 +184,8 @@ class SolverPool:
             process = self._acquire(time.monotonic() + limit_s, None)
         except TaskError:
             return False
-        try:
-            return process.wait_ready(time.monotonic() + limit_s)
-        except (EOFError, OSError):
-            self._discard(process, "start")
-            return False
-        finally:
-            if process in self._all:
-                self._release(process)
+        self._release(process)
+        return True
 
     @property
     def any_ready(self) -> bool:
@@ -266,22 +260,22 @@ class SolverPool:
     ) -> Any:
         process = self._acquire(until, cancelled)
         begun = time.monotonic()
-        heard = False
+        heard = asked = False
         try:
-            if not process.wait_ready(until):
-                self._release(process)
-                raise TaskError("busy", "the solver process was still loading when time was up")
-            self._false_starts = 0
             process.tasks += 1
             process.connection.send((task, dict(arguments), max(0.0, until - time.monotonic())))
             while True:
-                if cancelled is not None and cancelled.is_set():
-                    self._discard(process, "cancelled")
-                    raise TaskError("cancelled", "the task was cancelled")
+                if cancelled is not None and cancelled.is_set() and not asked:
+                    # It comes back with what it has; soon, or not at all.
+                    asked = True
+                    process.interrupt()
+                    until = min(until, time.monotonic() + _CANCEL_S)
                 left = until - time.monotonic()
                 if not process.connection.poll(max(0.0, min(left, _POLL_S))):
                     if left <= 0:
                         self._leave_late(process)
+                        if asked:
+                            raise TaskError("cancelled", "the task was cancelled")
                         raise TaskError("late", f"no answer within {limit_s:g} s")
                     continue
                 message = process.connection.recv()
@@ -300,8 +294,6 @@ class SolverPool:
                 raise TaskError(*message[1:])
         except (EOFError, OSError) as lost:
             how = process.how_it_ended()
-            if not process.ready:
-                self._false_starts += 1
             self._discard(process, "died")
             if not heard and time.monotonic() - begun < _DEAD_ON_ARRIVAL_S:
                 raise _DeadOnArrivalError(f"the solver process {how}") from lost
@@ -312,55 +304,70 @@ class SolverPool:
             self._discard(process, "abandoned")
             raise
 
-    def _new(self) -> _Process:
-        process = _Process(self._memory_mib)
-        self._all.add(process)
-        return process
+    def _fill(self) -> None:
+        """Replace processes that have died, and start those that are missing.
+
+        One more than work at a time: where a process has to be replaced, another one is ready.
+        """
+        for process in tuple(self._idle):
+            process.look()
+            if not process.alive():
+                self._idle.remove(process)
+                self._drop(process, "died" if process.ready else "start")
+                self._false_starts += not process.ready
+            elif process.ready:
+                self._false_starts = 0
+        late = sum(process.late for process in self._all)
+        missing = self.workers + _SPARE - (len(self._all) - late)
+        if not self._closed and self._false_starts < _MOST_FALSE_STARTS:
+            for _ in range(missing):
+                process = _Process(self._memory_mib)
+                self._all.add(process)
+                self._idle.append(process)
 
     def _acquire(self, until: float, cancelled: threading.Event | None) -> _Process:
+        """Return a process that is ready, and ours until it is released or discarded."""
         with self._changed:
             while True:
                 if self._closed:
                     raise TaskError("died", "the pool of solver processes is closed")
+                self._fill()
                 if self._false_starts >= _MOST_FALSE_STARTS:
                     raise TaskError(
                         "died", "solver processes do not start; see 'edgeflow versions'"
                     )
-                while self._idle:
+                if self._at_work < self.workers:
                     for process in self._idle:
-                        process.look()
-                    # One that is ready before one that still loads.
-                    process = next((p for p in self._idle if p.ready), self._idle[0])
-                    self._idle.remove(process)
-                    if process.alive():
-                        return process
-                    self._drop(process, "died")
-                if len(self._all) < self.workers:
-                    return self._new()
+                        if process.ready:
+                            self._idle.remove(process)
+                            self._at_work += 1
+                            return process
                 left = until - time.monotonic()
-                if left <= 0:
-                    raise TaskError("busy", "no solver process came free in time")
                 if cancelled is not None and cancelled.is_set():
                     raise TaskError("cancelled", "the task was cancelled")
+                if left <= 0:
+                    raise TaskError("busy", "no solver process was ready in time")
                 self._changed.wait(min(left, _POLL_S))
 
     def _release(self, process: _Process) -> None:
+        """Take back a process that was acquired."""
         if process.tasks >= _TASKS_PER_PROCESS:
             self._discard(process, "recycled")
             return
         with self._changed:
-            if process in self._all and not self._closed:
+            self._at_work -= 1
+            if process in self._all:
                 self._idle.append(process)
             self._changed.notify()
 
     def _discard(self, process: _Process, reason: str) -> None:
-        """End a process and start another one in its place."""
+        """End a process that was acquired, and have another one in its place."""
         process.kill()
         with self._changed:
+            self._at_work -= 1
             if process in self._all:
                 self._drop(process, reason)
-                if not self._closed and self._false_starts < _MOST_FALSE_STARTS:
-                    self._idle.append(self._new())
+            self._fill()
             self._changed.notify_all()
 
     def _drop(self, process: _Process, reason: str) -> None:
@@ -369,18 +376,30 @@ class SolverPool:
 
     def _leave_late(self, process: _Process) -> None:
         """Let a late process come back within a grace, or else end it; the caller does not wait."""
-        process.late = True
+        with self._changed:
+            # Its place at work is free for another one.
+            process.late = True
+            self._at_work -= 1
+            self._fill()
+            self._changed.notify_all()
 
         def watch() -> None:
             until = time.monotonic() + _GRACE_S
+            back = False
             try:
-                while time.monotonic() < until:
-                    if process.connection.poll(_POLL_S) and process.connection.recv()[0] != "news":
-                        process.late = False
-                        self._release(process)
-                        return
+                process.interrupt()
+                while time.monotonic() < until and not back:
+                    back = (
+                        process.connection.poll(_POLL_S) and process.connection.recv()[0] != "news"
+                    )
             except (EOFError, OSError):
-                pass
-            self._discard(process, "late")
+                back = False
+            with self._changed:
+                self._at_work += 1
+                process.late = False
+            if back and len(self._all) <= self.workers + _SPARE:
+                self._release(process)
+            else:
+                self._discard(process, "surplus" if back else "late")
 
         threading.Thread(target=watch, daemon=True, name="edgeflow-late").start()

@@ -32,6 +32,10 @@ _DEFAULTS = {"solve": 5.0, "check": 30.0, "bound": 5.0, "explain": 10.0}
 #: Seconds between two looks at whether the client is still there.
 _LOOK_S = 0.25
 
+#: Bodies up to this size are given an answer of the floor in the process of the service, where no
+#: solver process is free: some milliseconds.
+_SMALL_BYTES = 1 << 18
+
 #: Kinds of faults of tasks that no fault of the request has brought about.
 SERVER_KINDS = frozenset({"late", "busy", "died", "MemoryError", "cancelled"})
 
@@ -171,6 +175,19 @@ class Work:
         limit_s = self._limit_s(name, body)
         return await self.carry_out(name, body, limit_s, request, threading.Event(), None)
 
+    async def floor(self, body: bytes) -> Any:
+        """Return the answer of the floor, made in this process, for a small request.
+
+        Raises
+        ------
+        EdgeflowError
+            If the request is at fault.
+        """
+        from edgeflow_opt.service.tasks import floor_task
+
+        sizes = self._settings.max_jobs, self._settings.max_slots
+        return await asyncio.to_thread(floor_task, body, *sizes)
+
     async def carry_out(
         self,
         name: str,
@@ -263,10 +280,17 @@ class Solve:
             if fault.kind not in {*SERVER_KINDS, "SolverFaultError", "InvalidScheduleError"}:
                 raise
             if self._floor is None:
-                raise
+                # No process was there for it.
+                if fault.kind == "cancelled" or len(self._body) > _SMALL_BYTES:
+                    raise
+                self._floor = await self._work.floor(self._body)
             schedule, message = self._floor, f"{fault.kind}: {fault}"
         finally:
             self._work.end_solve(self)
+        if schedule["objective"] is None and self._floor and self._floor["objective"]:
+            message = f"solver '{schedule['solver']}' found no plan ({schedule['status']})"
+            if schedule["status"] != "infeasible":
+                schedule = self._floor
         return {
             "format": "edgeflow-answer/1",
             "id": self.id,

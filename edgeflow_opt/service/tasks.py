@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from edgeflow_opt.errors import Fault, InputError, InstanceError, UsageError
-from edgeflow_opt.problem import EpochProblem, Schedule, check
+from edgeflow_opt.problem import EpochProblem, Limit, Schedule, check
 from edgeflow_opt.problem.formats import problem_from_dict, schedule_from_dict, schedule_to_dict
 from edgeflow_opt.problem.parsing import convert_part, parse_json
 from edgeflow_opt.solvers import solve
@@ -134,6 +134,8 @@ def solve_task(
         if found is not None and (least is None or found.better_than(least)):
             start = middle.schedule
             tell(("floor", schedule_to_dict(start)))
+        if middle.limit is Limit.INTERRUPTED:
+            return schedule_to_dict(start or floor)
         left = _TOLD_SHARE * (until - time.time())
     result = solve(
         problem,
@@ -148,6 +150,15 @@ def solve_task(
         on_progress=progress,
     )
     return schedule_to_dict(result.schedule)
+
+
+def floor_task(body: bytes, max_jobs: int, max_slots: int) -> dict[str, Any]:
+    """Return the answer of the floor to a request to solve."""
+    from edgeflow_opt.service.wire import SolveRequest
+
+    _, documents = parsed(body, SolveRequest, "problem")
+    problem = problem_within(documents["problem"], max_jobs, max_slots)
+    return schedule_to_dict(solve(problem, FLOOR, time_limit_s=None).schedule)
 
 
 def check_task(

@@ -13,6 +13,7 @@ import os
 import resource
 import signal
 import sys
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -25,8 +26,14 @@ _ALARM_GRACE_S = 5.0
 def main(descriptor: int, memory_mib: int) -> None:
     """Serve tasks until the parent is gone."""
     connection = Connection(descriptor)
-    # Ctrl-C in a terminal reaches all processes of the group: the parent decides what ends.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    working = False
+
+    def interrupt(*_: object) -> None:
+        # The parent asks the task to come to an end with what it has; between tasks it comes late.
+        if working:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
     # What solvers print belongs to nobody.
     with open(os.devnull, "w") as sink:
         os.dup2(sink.fileno(), 1)
@@ -44,7 +51,13 @@ def main(descriptor: int, memory_mib: int) -> None:
         except (EOFError, OSError):
             return
         signal.setitimer(signal.ITIMER_REAL, limit_s + _ALARM_GRACE_S)
-        answer = _answer(connection, name, arguments)
+        try:
+            working = True
+            answer = _answer(connection, name, arguments)
+            working = False
+        except KeyboardInterrupt:
+            working = False
+            answer = "fault", "cancelled", "the task was cancelled", ()
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         try:
             connection.send(answer)
@@ -57,7 +70,7 @@ def _answer(connection: Connection, name: str, arguments: dict[str, Any]) -> tup
     module, _, function = name.partition(":")
     try:
         work = getattr(importlib.import_module(module), function)
-        return "result", work(tell=lambda what: connection.send(("news", what)), **arguments)
+        return "result", work(tell=partial(_tell, connection), **arguments)
     except MemoryError:
         return "fault", "MemoryError", "the memory limit of a solver process was reached", ()
     except EdgeflowError as fault:
@@ -68,6 +81,15 @@ def _answer(connection: Connection, name: str, arguments: dict[str, Any]) -> tup
         return "fault", kind, str(fault), faults
     except Exception as fault:
         return "fault", type(fault).__name__, str(fault), ()
+
+
+def _tell(connection: Connection, what: Any) -> None:
+    """Send news whole: half a message, because of an interrupt, would block the parent."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        connection.send(("news", what))
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _limit_memory(memory_mib: int) -> None:

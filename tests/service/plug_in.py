@@ -31,6 +31,7 @@ class Idle:
 
 def hang():
     # No limit and no request is heeded.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     until = time.monotonic() + 600
     while time.monotonic() < until:
         pass
