@@ -2,8 +2,10 @@
 
 1. The greedy and its selecting variant, in milliseconds: the plan that no later one may fall below.
 2. Capacity prices: a proven bound and price-guided plans (:mod:`edgeflow_opt.solvers.price`).
-3. Where these do not meet and the instance is small, HiGHS and CP-SAT in turn on what is left,
-   with the bound and the plan that are known.
+3. Where these do not meet and the instance is small: branch and price over whole plans
+   (:mod:`edgeflow_opt.solvers.plan`), beside the search for the plan that reaches the bound where
+   there are two workers; then HiGHS on what reduced costs leave open. Where all jobs have one run,
+   CP-SAT and HiGHS.
 4. The levels below the first: a few jobs at a time (:mod:`edgeflow_opt.solvers.polish`), then on
    CP-SAT where the model is small enough.
 """
@@ -20,6 +22,7 @@ from edgeflow_opt.solvers.cpsat import CpSatEngine
 from edgeflow_opt.solvers.highs import HighsEngine
 from edgeflow_opt.solvers.lexicographic import SMALL_COLUMNS, LevelSolve
 from edgeflow_opt.solvers.polish import polish
+from edgeflow_opt.solvers.side_by_side import search_on, side_by_side
 from edgeflow_opt.solvers.single_slot import settle_single_slot
 
 if TYPE_CHECKING:
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import ProblemArrays
     from edgeflow_opt.solvers.base import Draft, SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.engine import Engine
 
 #: Share of the time for prices where a MILP engine can follow on level 1, where one can on the
 #: levels below only, and where none can.
@@ -37,7 +39,10 @@ _PRICE_SHARE_SMALL, _PRICE_SHARE_MIDDLE, _PRICE_SHARE_LARGE = 0.25, 0.85, 0.9
 _POLISH_SHARE = 0.7
 
 #: Share of the time left for the polish before the proof of level 1.
-_EARLY_POLISH_SHARE = 0.15
+_EARLY_POLISH_SHARE = 0.08
+
+#: Shares of the time left for the first closer of level 1, and for the one that follows it.
+_CLOSER_SHARE, _LAST_SHARE = 0.75, 0.75
 
 
 class AutoSolver:
@@ -45,7 +50,7 @@ class AutoSolver:
 
     name = "auto"
     capabilities = Capabilities(
-        summary="portfolio: greedy, capacity prices, then HiGHS and CP-SAT for the proof",
+        summary="portfolio: greedy, capacity prices, then branch and price and MILP for the proof",
         exact=True,
         features=frozenset(FEATURES),
         requires=("highspy", "ortools", "numba"),
@@ -84,18 +89,39 @@ class AutoSolver:
         if small and not work.closed and not control.stopped:
             # The proof of level 1 may take all the time there is.
             polish(work, _EARLY_POLISH_SHARE * control.left_s)
-            # HiGHS closes most of what is left soon; where it does not, CP-SAT may. Options are a
-            # choice in whole numbers, on which CP-SAT is the quicker one.
-            engines: list[Engine] = [HighsEngine(), CpSatEngine()]
-            if one_run_only(work.arrays):
-                engines.reverse()
-            for engine, part in zip(engines, (0.6, 0.8), strict=True):
-                if not work.closed and not control.stopped:
-                    work.engine = engine
-                    work.first_level(share=part)
+            _close(work)
         polish(work, (_POLISH_SHARE if work.fits(control.left_s, LEVELS) else 1.0) * control.left_s)
         work.engine = CpSatEngine()
         work.levels_below()
+
+
+def _close(work: LevelSolve) -> None:
+    """Prove level 1 by what closes instances of this kind soonest."""
+    control = work.control
+    if one_run_only(work.arrays):
+        # Options are a choice in whole numbers, on which CP-SAT is the quicker one.
+        for engine, share in ((CpSatEngine(), _CLOSER_SHARE), (HighsEngine(), _LAST_SHARE)):
+            if not work.closed and not control.stopped:
+                work.engine = engine
+                work.first_level(share=share)
+        return
+    from edgeflow_opt.solvers.plan import close_first_level
+
+    seconds = _CLOSER_SHARE * control.left_s
+    if work.options.workers >= 2 and not work.options.deterministic:
+        side_by_side(
+            work,
+            seconds,
+            here=lambda part: close_first_level(work, part, workers=1),
+            beside=lambda part: search_on(work, part),
+        )
+    else:
+        with control.interruptible():
+            close_first_level(work, control.part(seconds))
+    if not work.closed and not control.stopped:
+        # Where the tree is at an end without an answer: moldable jobs in shares of runs.
+        work.engine = HighsEngine()
+        work.first_level(share=_LAST_SHARE)
 
 
 SOLVER = AutoSolver()

@@ -83,6 +83,7 @@ class SolveControl:
         self._on_progress = on_progress
         self._unit = unit
         self._cancelled = threading.Event()
+        self._needless: Callable[[], bool] = lambda: False
         self._lock = threading.Lock()
         # Shared by all parts of a solve.
         self._trace: list[Progress] = []
@@ -100,14 +101,27 @@ class SolveControl:
         """Best bound reported so far."""
         return self._best["bound"]
 
-    def part(self, seconds: float) -> SolveControl:
+    def part(self, seconds: float, needless: Callable[[], bool] | None = None) -> SolveControl:
         """Return the control of a part of this solve that may take at most `seconds` from now.
 
         Clock, cancellation and progress are those of the whole.
+
+        Parameters
+        ----------
+        needless
+            Asked often, from several threads: once true, the part must come to an end, since
+            another part has found what it is looking for; None = that of the whole.
         """
         part = copy.copy(self)
         part.limit_to(seconds)
+        if needless is not None:
+            part.ends_when(needless)
         return part
+
+    def ends_when(self, needless: Callable[[], bool]) -> None:
+        """Let this part of a solve come to an end as soon as `needless` is true."""
+        before = self._needless
+        self._needless = lambda: before() or needless()
 
     def limit_to(self, seconds: float) -> None:
         """Let the limit be at most `seconds` from now."""
@@ -142,8 +156,11 @@ class SolveControl:
 
     @property
     def stopped(self) -> bool:
-        """Whether the solver must come to an end: time is up, or it was interrupted."""
-        return self.interrupted or self.left_s <= 0.0
+        """Whether the solver must come to an end: time is up, or it was interrupted.
+
+        Or, in a part of a solve, that part is needless by now.
+        """
+        return self.interrupted or self.left_s <= 0.0 or self._needless()
 
     @property
     def limit(self) -> Limit | None:

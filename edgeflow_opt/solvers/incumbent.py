@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Incumbent:
-    """Keeps the best of the plans offered to it.
+    """Keeps the best of the plans offered to it, from any thread.
 
     Parameters
     ----------
@@ -30,6 +31,7 @@ class Incumbent:
         self._problem = problem
         self._arrays = arrays
         self._control = control
+        self._lock = threading.Lock()
         self.plan: IntArray | None = None
         """The best plan; None = none yet."""
         self.value: ObjectiveValue | None = None
@@ -52,9 +54,10 @@ class Incumbent:
             self.rejected += 1
             return False
         value, _ = evaluate(self._problem, allocations_of(self._problem, arrays, plan))
-        if self.value is not None and not value.better_than(self.value):
-            return False
-        self.plan, self.value = plan, value
+        with self._lock:
+            if self.value is not None and not value.better_than(self.value):
+                return False
+            self.plan, self.value = plan, value
         self._control.keep(plan, value)
         self._control.report(source, value=value.level_1)
         return True

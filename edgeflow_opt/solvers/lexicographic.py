@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,6 +98,15 @@ def solve_by_levels(
     return work.draft()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """Who is asked about a model, on which clock, and for which share of the time left there."""
+
+    engine: Engine
+    control: SolveControl
+    share: float
+
+
 class LevelSolve:
     """One way through the levels: what is known so far, and the steps that add to it.
 
@@ -124,6 +135,7 @@ class LevelSolve:
         reachable = reachable_jobs(arrays)
         self._skipped = False
         self._fixing = False
+        self._lock = threading.Lock()
         self.dual: DualResult | None = None
         """Prices, bound and job costs of the price engine; None = it was not asked."""
         self._options: OptionDual | None = None
@@ -169,11 +181,13 @@ class LevelSolve:
             part = self.control.part(_OPTIONS_SHARE * self.control.left_s)
             self._options = minimise(option_table(self.arrays), stopped=lambda: part.stopped)
 
-    def tighten(self, bound: float) -> None:
-        """Take note of a proven bound on level 1."""
-        if bound < self.bound:
+    def tighten(self, bound: float, source: str | None = None) -> None:
+        """Take note of a proven bound on level 1, from any thread; `source` None = the engine."""
+        with self._lock:
+            if bound >= self.bound:
+                return
             self.bound = bound
-            self.control.report(self.engine.name, bound=bound)
+        self.control.report(source or self.engine.name, bound=bound)
 
     def note_infeasible(self) -> None:
         """Take note of a proof that there is no schedule."""
@@ -212,10 +226,25 @@ class LevelSolve:
         """Whether the engine can be expected to do anything with the model in `seconds`."""
         return self.columns(levels) <= 0.5 * self.engine.columns_per_second * seconds
 
-    def first_level(self, share: float = 1.0) -> None:
-        """Maximise level 1 in `share` of the time left: the met weight, or the weighted sum."""
+    def first_level(
+        self,
+        share: float = 1.0,
+        *,
+        engine: Engine | None = None,
+        control: SolveControl | None = None,
+    ) -> None:
+        """Maximise level 1 in `share` of the time left: the met weight, or the weighted sum.
+
+        Parameters
+        ----------
+        engine
+            Who is asked; None = :attr:`engine`.
+        control
+            The part of the clock that this may take; None = all of it.
+        """
         if self.closed:
             return
+        asked = _Asked(engine or self.engine, control or self.control, share)
         weights = self.problem.objective.weights
         levels: tuple[Level, ...] = ("met",)
         factors = {"met": 1.0}
@@ -228,13 +257,15 @@ class LevelSolve:
         objective = np.zeros(model.model.num_columns)
         for level in levels:
             objective = objective + factors[level] * model.objectives[level]
-        self._infeasible, found = self._to_the_optimum(model, objective, share)
-        if not self._infeasible:
-            self.tighten(self._safe(found))
+        infeasible, found = self._to_the_optimum(model, objective, asked)
+        if infeasible:
+            self._infeasible = True
+        else:
+            self.tighten(self._safe(found, asked.engine), asked.engine.name)
 
-    def _safe(self, bound: float) -> float:
+    def _safe(self, bound: float, engine: Engine) -> float:
         """Return what an engine's bound proves: with its slack, rounded down where possible."""
-        slack = self.engine.bound_slack
+        slack = engine.bound_slack
         if self.problem.objective.weights is None:
             return rounded_down(bound, self._weights, slack)
         return bound + max(slack, 1e-9) * max(1.0, abs(bound))
@@ -301,23 +332,23 @@ class LevelSolve:
         return (first, *below)
 
     def _to_the_optimum(
-        self, model: MalleableModel | MoldableModel, objective: FloatArray, share: float
+        self, model: MalleableModel | MoldableModel, objective: FloatArray, asked: _Asked
     ) -> tuple[bool, float]:
         """Maximise `objective`: optimistically for the bound, then pessimistically if needed.
 
         Returns whether there is no schedule, and the engine's bound.
         """
         value = self.incumbent.level_1
-        better = self._better_only(model, objective)
+        better = None if value is None else self._better_only(model, objective, value)
         if better is not None and value is not None:
             # There may be no better schedule: then the value is the bound.
             answer = self._maximise(
-                model, better, "optimistic", share, hinted=False, bounds_level_1=True
+                model, better, "optimistic", asked, hinted=False, bounds_level_1=True
             )
             answer = dataclasses.replace(answer, infeasible=False, bound=max(value, answer.bound))
         else:
             whole = model.model.with_objective(objective)
-            answer = self._maximise(model, whole, "optimistic", share, bounds_level_1=True)
+            answer = self._maximise(model, whole, "optimistic", asked, bounds_level_1=True)
         if answer.infeasible:
             return True, answer.bound
         value = self.incumbent.level_1
@@ -326,20 +357,17 @@ class LevelSolve:
             # What is optimal in the rounded-up model fails the exact rule by a hair.
             floors = () if value is None else ((objective, value),)
             whole = model.model.with_objective(objective, floors)
-            self._maximise(model, whole, "pessimistic", share)
+            self._maximise(model, whole, "pessimistic", asked)
         return False, answer.bound
 
     def _better_only(
-        self, model: MalleableModel | MoldableModel, objective: FloatArray
+        self, model: MalleableModel | MoldableModel, objective: FloatArray, value: float
     ) -> SparseModel | None:
-        """Return the model of the schedules better than the incumbent; None without reduced costs.
+        """Return the model of the schedules better than `value`; None without reduced costs.
 
         Jobs whose fate the reduced costs decide are fixed, and the value is cut off below the next
-        attainable one.
+        attainable one. The incumbent may rise meanwhile, by what other threads find.
         """
-        value = self.incumbent.level_1
-        if value is None:
-            return None
         if self._options is not None and isinstance(model, MoldableModel):
             restricted, jobs, options = self._options.restrict(model, value)
             self.statistics |= {"fixed_jobs": jobs, "open_options": options}
@@ -378,14 +406,14 @@ class LevelSolve:
                     for kept in levels[:index]
                     if model.objectives[kept].any()
                 ]
-                share = 1.0 / (len(levels) - index)
+                asked = _Asked(self.engine, self.control, 1.0 / (len(levels) - index))
                 rows = model.model.with_objective(objective, floors)
-                answer = self._maximise(model, rows, "optimistic", share)
+                answer = self._maximise(model, rows, "optimistic", asked)
                 proven = answer.proven and self._reaches(model, level, answer)
                 if answer.proven and not proven:
                     # As on level 1: the best of the rounded-up model fails the exact rule by a
                     # hair. What is best in the rounded-down one proves nothing.
-                    self._maximise(model, rows, "pessimistic", share)
+                    self._maximise(model, rows, "pessimistic", asked)
             if proven:
                 self._proven.add(level)
 
@@ -421,7 +449,7 @@ class LevelSolve:
         model: MalleableModel | MoldableModel,
         rows: SparseModel,
         rounding: Rounding,
-        share: float,
+        asked: _Asked,
         *,
         hinted: bool = True,
         bounds_level_1: bool = False,
@@ -430,12 +458,12 @@ class LevelSolve:
 
         With `bounds_level_1` its bounds are bounds on level 1, and taken note of at once.
         """
-        listening = True
+        listening, engine = True, asked.engine
 
         def on_incumbent(x: FloatArray) -> None:
             # An engine that was left to itself may still find something: too late.
             if listening:
-                self.incumbent.offer(model.decode(x), self.engine.name)
+                self.incumbent.offer(model.decode(x), engine.name)
 
         def on_bound(bound: float) -> None:
             if not listening:
@@ -444,18 +472,18 @@ class LevelSolve:
             if not hinted and known is not None:
                 bound = max(bound, known)
             # Kept at once: an engine that is left to itself cannot tell its bound at the end.
-            self.tighten(self._safe(bound))
+            self.tighten(self._safe(bound, engine), engine.name)
 
         if not rows.num_columns:
             return _answer_without_columns(rows)
         plan = self.incumbent.plan
-        answer = self.engine.maximise(
+        answer = engine.maximise(
             rows,
             rounding=rounding,
             hint=model.encode(plan) if hinted and plan is not None else None,
-            seconds=self.control.left_s * share,
+            seconds=asked.control.left_s * asked.share,
             options=self.options,
-            control=self.control,
+            control=asked.control,
             on_incumbent=on_incumbent,
             on_bound=on_bound if bounds_level_1 else None,
         )
@@ -464,7 +492,7 @@ class LevelSolve:
             # A comparison with it would make a bound of whatever it is compared with.
             answer = dataclasses.replace(answer, bound=math.inf, proven=False)
         if answer.x is not None:
-            self.incumbent.offer(model.decode(answer.x), self.engine.name)
+            self.incumbent.offer(model.decode(answer.x), engine.name)
         for key, number in answer.statistics.items():
             old = self.statistics.get(key)
             adds = isinstance(number, (int, float)) and isinstance(old, (int, float))

@@ -183,6 +183,7 @@ def close_first_level(
     control: SolveControl,
     master: Engine | None = None,
     most_nodes: int | None = None,
+    workers: int | None = None,
 ) -> None:
     """Bound level 1 of `work` by column generation, and close what is open by branch and price.
 
@@ -197,21 +198,33 @@ def close_first_level(
         Solves the restricted master in integers; None = CP-SAT.
     most_nodes
         Nodes of the tree at most; None = until `control` says stop.
+    workers
+        Threads of it; None = those of the options.
     """
-    _FirstLevel(work, control, master or CpSatEngine(), most_nodes).run()
+    if workers is not None:
+        options = dataclasses.replace(work.options, workers=workers)
+    else:
+        options = work.options
+    _FirstLevel(work, control, options, master or CpSatEngine(), most_nodes).run()
 
 
 class _FirstLevel:
     """The way of this solver through level 1."""
 
     def __init__(
-        self, work: LevelSolve, control: SolveControl, engine: Engine, most_nodes: int | None
+        self,
+        work: LevelSolve,
+        control: SolveControl,
+        options: SolveOptions,
+        engine: Engine,
+        most_nodes: int | None,
     ) -> None:
+        self._options = options
         self._work, self._control, self._engine = work, control, engine
         self._most_nodes = most_nodes
         self._arrays = arrays = work.arrays
         self._data = pricing_data(arrays)
-        workers = 1 if work.options.deterministic else work.options.workers
+        workers = 1 if options.deterministic else options.workers
         self._workers = workers
         self._generation = Generation(self._data, workers, control)
         self._weights = arrays.weight[arrays.has_deadline]
@@ -397,7 +410,7 @@ class _FirstLevel:
             rounding="pessimistic",
             hint=None,
             seconds=min(_MASTER_S, (1.0 if steady else share) * self._control.left_s),
-            options=self._work.options,
+            options=self._options,
             control=self._control,
             on_incumbent=take,
         )
