@@ -72,15 +72,19 @@ class EdgeFlowPolicy:
 
     __signature__ = inspect.signature(GreedyOptions)
     _select_jobs = False
+    #: Whether decisions need the plans only as far as they hold something now.
+    _now_only = True
 
     def __init__(self, **options: Any) -> None:
         self._options = GreedyOptions(**options)
-        self._heuristic = Heuristic(self._options, self._select_jobs, carried_out=False)
+        self._heuristic = Heuristic(
+            self._options, self._select_jobs, carried_out=False, keeps_desk=True
+        )
         self._tables = _JobTables((), self._options.knee_cap)
 
     def decide(self, state: ClusterState) -> Decision:
         """Return the modes that the plans of all jobs hold now, and the jobs refused."""
-        return self._decided(state)[0]
+        return self._decided(state, now_only=self._now_only)[0]
 
     def plan(self, state: ClusterState, chosen: Set[str] | None = None) -> OnlinePlan:
         """Return the decision, and which deadlines the plans behind it meet.
@@ -104,7 +108,7 @@ class EdgeFlowPolicy:
         return OnlinePlan(decision, frozenset(job.id for job in jobs if job.deadline is not None))
 
     def _decided(
-        self, state: ClusterState, chosen: BoolArray | None = None
+        self, state: ClusterState, chosen: BoolArray | None = None, *, now_only: bool = False
     ) -> tuple[Decision, Planned | None]:
         """Return the decision and the plans behind it; None where there is no job."""
         if not state.jobs:
@@ -112,7 +116,7 @@ class EdgeFlowPolicy:
         if not self._tables.serve(state.sites) or self._tables.crowded(len(state.jobs)):
             self._tables = _JobTables(state.sites, self._options.knee_cap)
         rows = [self._tables.row(job_state.job) for job_state in state.jobs]
-        planned = self._plan(state, rows, chosen)
+        planned = self._plan(state, rows, chosen, now_only)
         plans = planned.plans
         planned_jobs = np.flatnonzero(plans.table["segments"])
         first = plans.table["first"][planned_jobs]
@@ -135,7 +139,9 @@ class EdgeFlowPolicy:
         """Return when to be asked again; None, since the published rule never does."""
         return None
 
-    def _plan(self, state: ClusterState, rows: list[_Row], chosen: BoolArray | None) -> Planned:
+    def _plan(
+        self, state: ClusterState, rows: list[_Row], chosen: BoolArray | None, now_only: bool
+    ) -> Planned:
         """Return the plans of all jobs, in seconds from now: clocks may be at 1e9 s and more."""
         tables = self._tables
         site_index = tables.site_index
@@ -170,7 +176,9 @@ class EdgeFlowPolicy:
             level_start=tables.level_start[numbers],
             level_mode=tables.level_mode[: tables.num_levels],
         )
-        return self._heuristic.plan(times, free, tables.is_cloud, False, jobs, modes, chosen)
+        return self._heuristic.plan(
+            times, free, tables.is_cloud, False, jobs, modes, chosen, now_only
+        )
 
 
 def _capacities(now: float, sites: Sequence[Site]) -> tuple[FloatArray, IntArray]:

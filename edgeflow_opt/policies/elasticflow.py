@@ -76,6 +76,8 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
             fill=fill,
         )
         self._slot_s = slot_s
+        # The next change of a plan is later than now.
+        self._now_only = not slot_s
 
     __signature__ = own_signature(__init__)
 

@@ -9,20 +9,19 @@ import numpy as np
 from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
 from edgeflow_opt.solvers.greedy.job_queue import new_queue
 from edgeflow_opt.solvers.greedy.options import GreedyOptions
-from edgeflow_opt.solvers.greedy.selection import select
-from edgeflow_opt.solvers.greedy.steps import fill, minimum_shares, offload, place_on_edge, scale
 from edgeflow_opt.solvers.greedy.tables import (
     RULES,
     TIMELINE_STATE,
     Modes,
     Plans,
+    Record,
     Records,
     Timeline,
-    forget,
     new_plans,
     new_sketch,
     record,
 )
+from edgeflow_opt.solvers.greedy.whole import WORK_ROWS, plan_all
 
 
 class Heuristic:
@@ -36,10 +35,21 @@ class Heuristic:
         Whether jobs are selected under overload, instead of steps 1 and 2 as published.
     carried_out
         Whether plans are carried out to their ends, and not only until the next event.
+    keeps_desk
+        Whether the work space is kept from one call to the next. What a call returns is then void
+        with the next one, and calls may not overlap.
     """
 
-    def __init__(self, options: GreedyOptions, select_jobs: bool, carried_out: bool) -> None:
-        self.options = options
+    def __init__(
+        self,
+        options: GreedyOptions,
+        select_jobs: bool,
+        carried_out: bool,
+        *,
+        keeps_desk: bool = False,
+    ) -> None:
+        self.keeps_desk = keeps_desk
+        self._desk: _Desk | None = None
         self.select_jobs = select_jobs
         two_level = options.share == "two_level" or (options.share == "auto" and carried_out)
         self.rules = record(
@@ -52,6 +62,11 @@ class Heuristic:
             rule_1=options.rule_1,
             rule_2=options.rule_2,
             rule_3=options.rule_3,
+            admission=options.code("admission"),
+            by_deadline=options.edge_order == "deadline",
+            select_jobs=select_jobs,
+            elastic=options.elastic,
+            fill=options.fill,
         )
 
     def plan(
@@ -63,8 +78,12 @@ class Heuristic:
         jobs: Records,
         modes: Modes,
         chosen: BoolArray | None = None,
+        now_only: bool = False,
     ) -> Planned:
-        """Return the plans of all jobs.
+        """Return the plans of all jobs in deadline order.
+
+        Those that must be met come first, and of equal deadlines the larger weight, then the
+        earlier in the list. Best-effort jobs only get left-overs.
 
         Parameters
         ----------
@@ -81,17 +100,34 @@ class Heuristic:
         chosen
             (n,) with job selection: the jobs to be met if they can be; what they leave is for the
             others. None = all.
+        now_only
+            Whether only what is held in the first piece, and the refused jobs, will be looked at.
+            The plans are then what they would be up to there, and else maybe not made at all.
         """
+        self.rules["now_only"] = now_only
+        order = np.lexsort((-jobs["weight"], jobs["deadline"], ~jobs["must"]))
+        order = order[jobs["deadline"][order] < np.inf]
+        ranked, num_chosen = order, len(order)
+        if self.select_jobs:
+            mine = np.ones(len(order), dtype=np.bool_) if chosen is None else chosen[order]
+            ranked = np.concatenate([order[mine], order[~mine]])
+            num_chosen = int(mine.sum())
         num_jobs, pieces = len(jobs), free.shape[1]
         pool = 8 * num_jobs + 1024
         room = pieces if snap else pieces + 4 * num_jobs + 64
+        levels = int(np.diff(modes.level_start, axis=1).max(initial=1))
         while True:
-            run = _Run(self, times, free, is_cloud, snap, jobs, modes, pool, room)
-            planned = run.plan(chosen)
-            if not run.timeline.state["overflow"]:
+            desk = self._desk
+            if desk is None or not desk.suits(num_jobs, pool, room, levels, is_cloud, snap):
+                desk = _Desk(
+                    2 * num_jobs + 64, 2 * pool, room if snap else 2 * room, levels, is_cloud, snap
+                )
+                self._desk = desk if self.keeps_desk else None
+            planned = desk.plan(self.rules, times, free, jobs, modes, order, ranked, num_chosen)
+            if not desk.timeline.state["overflow"]:
                 return planned
-            pool *= 2
-            room = pieces if snap else 2 * room
+            pool *= 4
+            room = pieces if snap else 4 * room
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,108 +146,57 @@ class Planned:
     refused: BoolArray
 
 
-class _Run:
-    """One attempt at planning, with room for `pool` segments and `room` pieces of the timeline."""
+class _Desk:
+    """Room for planning `jobs` jobs, with `pool` segments and `room` pieces of the timeline."""
 
     def __init__(
-        self,
-        heuristic: Heuristic,
-        times: FloatArray,
-        free: IntArray,
-        is_cloud: BoolArray,
-        snap: bool,
-        jobs: Records,
-        modes: Modes,
-        pool: int,
-        room: int,
+        self, jobs: int, pool: int, room: int, levels: int, is_cloud: BoolArray, snap: bool
     ) -> None:
-        num_jobs = len(jobs)
-        self._heuristic = heuristic
-        self._times, self._free = times, free
-        self._jobs = jobs
+        self._jobs, self._pool, self._room, self._levels = jobs, pool, room, levels
         self.timeline = Timeline(
             times=np.empty(room + 1),
             free=np.empty((len(is_cloud), room), dtype=np.int64),
             is_cloud=is_cloud,
             state=record(TIMELINE_STATE, snap=snap),
         )
-        self._plans = new_plans(num_jobs, pool)
-        levels = int(np.diff(modes.level_start, axis=1).max(initial=1))
-        #: The arguments that all kernels have in common.
-        self._groups = (new_sketch(room, levels), self.timeline, self._plans, jobs, modes)
-        self._queue = new_queue(num_jobs)
-        self._listed = np.empty(num_jobs, dtype=np.int64)
-        self._start_again()
+        self._sketch = new_sketch(room, levels)
+        self._plans = new_plans(jobs, pool)
+        self._queue = new_queue(jobs)
+        self._known = np.empty(jobs, dtype=np.bool_)
+        self._work = np.empty((WORK_ROWS, jobs), dtype=np.int64)
 
-    def plan(self, chosen: BoolArray | None = None) -> Planned:
-        """Plan all jobs in deadline order, the chosen ones first.
-
-        Those that must be met come first, and of equal deadlines the larger weight, then the
-        earlier in the list. Best-effort jobs only get left-overs.
-        """
-        jobs, options, rules = self._jobs, self._heuristic.options, self._heuristic.rules
-        order = np.lexsort((-jobs["weight"], jobs["deadline"], ~jobs["must"]))
-        refused = np.zeros(len(jobs), dtype=np.bool_)
-        has_deadline = jobs["deadline"] < np.inf
-        order = order[has_deadline[order]]
-        if options.admission != "none":
-            refused = self._refused(order)
-            order = order[~refused[order]]
-        if self._heuristic.select_jobs:
-            mine = np.ones(len(order), dtype=np.bool_) if chosen is None else chosen[order]
-            ranked = np.concatenate([order[mine], order[~mine]])
-            num_chosen = int(mine.sum())
-            select(*self._groups, rules, ranked, num_chosen, self._queue, self._listed)
-        else:
-            self._as_published(order)
-        if options.elastic:
-            scale(*self._groups, rules, order, self._queue)
-        if options.fill:
-            self._queue["job"][0] = 0
-            best_effort = np.flatnonzero(~has_deadline & ~refused)
-            fill(*self._groups, order, best_effort, self._queue, self._listed)
-        return Planned(self._plans, refused)
-
-    def _as_published(self, order: IntArray) -> None:
-        """Plan steps 1 and 2, and step 1 again around the jobs on the edge."""
-        misses = self._shares(order)
-        listed = order if self._heuristic.options.edge_order == "deadline" else np.sort(order)
-        mode_of = np.full(len(self._jobs), -1)
-        moved = self._listed
-        count = offload(
-            *self._groups, self._heuristic.rules, listed, misses, self._queue, moved, mode_of
+    def suits(
+        self, jobs: int, pool: int, room: int, levels: int, is_cloud: BoolArray, snap: bool
+    ) -> bool:
+        """Whether there is room for so many, on the same sites."""
+        return (
+            jobs <= self._jobs
+            and pool <= self._pool
+            and room <= self._room
+            and levels <= self._levels
+            and is_cloud is self.timeline.is_cloud
+            and snap == self.timeline.state["snap"]
         )
-        if count > 0:
-            self._start_again()
-            place_on_edge(*self._groups, moved[:count], mode_of)
-            self._shares(order)
 
-    def _refused(self, order: IntArray) -> BoolArray:
-        """Return which of the fresh jobs admission control refuses, in their order of the list."""
-        fresh: BoolArray = self._jobs["fresh"]
-        if self._heuristic.options.admission == "elasticflow":
-            return fresh if self._misses(order) > 0 else np.zeros_like(fresh)
-        refused = fresh.copy()
-        misses = self._misses(order[~refused[order]])
-        for j in np.flatnonzero(fresh):
-            refused[j] = False
-            if self._misses(order[~refused[order]]) > misses:
-                refused[j] = True
-        return refused
-
-    def _misses(self, order: IntArray) -> int:
-        """Return how many of the jobs `order` would miss, and forget their plans."""
-        misses = self._shares(order)
-        self._start_again()
-        return misses
-
-    def _shares(self, order: IntArray) -> int:
-        return minimum_shares(*self._groups, self._heuristic.rules, order, self._listed)
-
-    def _start_again(self) -> None:
-        """Forget all plans and go back to the timeline as it was at first."""
-        pieces = self._free.shape[1]
-        self.timeline.state["size"] = pieces
-        self.timeline.times[: pieces + 1] = self._times
-        self.timeline.free[:, :pieces] = self._free
-        forget(self._plans)
+    def plan(
+        self,
+        rules: Record,
+        times: FloatArray,
+        free: IntArray,
+        jobs: Records,
+        modes: Modes,
+        order: IntArray,
+        ranked: IntArray,
+        num_chosen: int,
+    ) -> Planned:
+        """Plan all jobs; see :func:`~edgeflow_opt.solvers.greedy.whole.plan_all`."""
+        num_jobs = len(jobs)
+        plans = Plans(self._plans.table[:num_jobs], self._plans.pool, self._plans.state)
+        refused = np.zeros(num_jobs, dtype=np.bool_)
+        self.timeline.state["overflow"] = False
+        plan_all(
+            self._sketch, self.timeline, plans, jobs, modes, rules, times, free,
+            order.copy(), ranked.copy(), num_chosen, self._queue, refused,
+            self._known, self._work,
+        )  # fmt: skip
+        return Planned(plans, refused)

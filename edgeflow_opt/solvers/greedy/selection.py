@@ -21,7 +21,6 @@ from edgeflow_opt.solvers.greedy.tables import (
     Records,
     Sketch,
     Timeline,
-    entry,
     kernel,
 )
 from edgeflow_opt.solvers.greedy.timeline import commit, drop, hold
@@ -144,7 +143,7 @@ def _make_room(
     return largest
 
 
-@entry
+@kernel
 def select(
     sketch: Sketch,
     timeline: Timeline,
@@ -153,13 +152,14 @@ def select(
     modes: Modes,
     rules: Record,
     order: IntArray,
+    num_jobs: int,
     num_chosen: int,
     queue: Records,
     out: IntArray,
 ) -> None:
     """Plan the jobs of `order` (by deadline) that can be met together; the others reserve nothing.
 
-    Only the first `num_chosen` are selected from in this way; the others are out from the start.
+    Only its first `num_jobs` places count, and only the first `num_chosen` are selected from in this way; the others are out from the start.
 
     A job on the edge stays there if that completes it in time. When a job does not fit the cloud,
     a larger one goes to an edge server that completes it; else the job itself does; else the
@@ -190,7 +190,7 @@ def select(
             in_cloud = _in_cloud(timeline, plans, modes, j)
         if in_cloud and not jobs[j].must:
             push(queue, -size, 0.0, j)
-    for i in range(num_chosen, len(order)):
+    for i in range(num_chosen, num_jobs):
         out[num_out] = order[i]
         num_out += 1
     # Whoever an edge server completes makes room in the cloud.

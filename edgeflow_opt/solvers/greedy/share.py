@@ -150,6 +150,21 @@ def capped_work(sketch: Sketch, levels: int, cap: int) -> float:
 
 
 @kernel
+def best_rate(modes: Modes, j: int, site: int) -> float:
+    """Return the highest rate of the levels of job j on `site`, 0 = there is none."""
+    best = 0.0
+    for at in range(modes.level_start[j, site], modes.level_start[j, site + 1]):
+        best = max(best, modes.table[modes.level_mode[at]].rate)
+    return best
+
+
+@kernel
+def fits_window(rate: float, seconds: float, work: float) -> bool:
+    """Whether `rate` could do `work` in `seconds`; no where no rounding can make it so."""
+    return rate * seconds * (1.0 + 1e-9) >= work * (1.0 - CREDIT_TOLERANCE)
+
+
+@kernel
 def latest_start(
     sketch: Sketch, timeline: Timeline, first: int, last: int, cap: int, work: float, limit: float
 ) -> float:
@@ -244,6 +259,10 @@ def share(
     size = timeline.state.size
     if first >= size or timeline.times[first] >= deadline:
         return False
+    if not fits_window(
+        best_rate(modes, j, site), deadline - timeline.times[first], sketch.plan.left
+    ):
+        return False
     last = locate(timeline, deadline)
     if last < size and timeline.times[last] < deadline:
         last += 1
@@ -300,13 +319,61 @@ def most(
     size = timeline.state.size
     if first >= size or timeline.times[first] >= limit:
         return False
-    levels = survey(sketch, timeline, jobs, modes, j, site, first, size, limit)
+    low = modes.level_start[j, site]
+    levels = modes.level_start[j, site + 1] - low
     if levels == 0:
         return False
-    begin_s = timeline.times[first]
-    return run_levels(
-        sketch, timeline, jobs, modes, j, site, first, begin_s, NONE, levels - 1, limit
-    )
+    times, free = timeline.times, timeline.free[site]
+    held, since, now = -1, times[first], times[first]
+    s, i = first, levels - 1
+    while s < size and now < limit:
+        while i >= 0 and modes.table[modes.level_mode[low + i]].units > free[s]:
+            i -= 1
+        while i + 1 < levels and modes.table[modes.level_mode[low + i + 1]].units <= free[s]:
+            i += 1
+        if i != held:
+            if held >= 0:
+                mode = modes.level_mode[low + held]
+                if extend(sketch, timeline, jobs, modes, j, mode, since, now, limit):
+                    return True
+            held, since = i, now
+        if i < 0:
+            sketch.plan.mode = -1
+        elif _lasts(sketch, timeline, jobs, modes, j, modes.level_mode[low + i], since, s, limit):
+            # It is done within this piece; what is beyond need not be looked at.
+            now = times[s + 1] if timeline.state.snap else min(times[s + 1], limit)
+            break
+        now = times[s + 1] if timeline.state.snap else min(times[s + 1], limit)
+        s += 1
+    if held < 0:
+        return False
+    return extend(sketch, timeline, jobs, modes, j, modes.level_mode[low + held], since, now, limit)
+
+
+@kernel
+def _lasts(
+    sketch: Sketch,
+    timeline: Timeline,
+    jobs: Records,
+    modes: Modes,
+    j: int,
+    mode: int,
+    since: float,
+    piece: int,
+    limit: float,
+) -> bool:
+    """Whether job j is done before the end of `piece` if it holds `mode` from `since` on.
+
+    May be false where it is true. Where it is true the end of the piece has no influence.
+    """
+    loss = 0.0
+    if mode == sketch.plan.mode:
+        loss = sketch.plan.loss
+    elif sketch.plan.site >= 0:
+        loss = max(jobs[j].restart_s, jobs[j].migration_s)
+    rate, left = modes.table[mode].rate, sketch.plan.left
+    stop = min(timeline.times[piece + 1], limit)
+    return since + loss + left / rate < stop and rate * (stop - since - loss) >= left
 
 
 @kernel
@@ -435,6 +502,16 @@ def plan_late(
         return
     best, best_work, best_now = NONE, -1.0, False
     deadline = jobs[j].deadline
+    candidates = 0
+    for k in range(timeline.free.shape[0]):
+        if timeline.is_cloud[k] and modes.level_start[j, k] < modes.level_start[j, k + 1]:
+            candidates += 1
+            best = k
+    if candidates == 1:
+        # There is nothing to compare.
+        most(sketch, timeline, jobs, modes, j, best, first, math.inf)
+        return
+    best = NONE
     for turn in range(timeline.free.shape[0] + 1):
         site = cloud_site(timeline, sketch, turn)
         if site < 0:

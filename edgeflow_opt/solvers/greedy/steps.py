@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import math
 
-from edgeflow_opt.problem.arrays import IntArray
+import numpy as np
+
+from edgeflow_opt.problem.arrays import BoolArray, IntArray
 from edgeflow_opt.solvers.greedy.job_queue import FRONT, drain, length, pop, precedes, push
 from edgeflow_opt.solvers.greedy.share import (
     begin,
+    best_rate,
     extend,
+    fits_window,
     load,
     most,
     plan_late,
@@ -32,14 +36,23 @@ from edgeflow_opt.solvers.greedy.tables import (
     Records,
     Sketch,
     Timeline,
-    entry,
     kernel,
 )
-from edgeflow_opt.solvers.greedy.timeline import commit, drop, free_now, hold, now_mode
+from edgeflow_opt.solvers.greedy.timeline import (
+    commit,
+    drop,
+    free_now,
+    hold,
+    none_free_now,
+    now_mode,
+)
 
 # Codes of the options, see CHOICES.
 LATE_FIRST, LATE_LAST, LATE_NOTHING = 0, 1, 2
 BY_MAX_GPUS, BY_FREE_GPUS, BY_PLAN = 0, 1, 2
+
+# When minimum shares may stop, see `minimum_shares`; numbers of numpy, as arguments of kernels.
+ALWAYS, FULL, MISSED = np.int64(0), np.int64(1), np.int64(2)
 
 
 @kernel
@@ -73,7 +86,7 @@ def size_of(jobs: Records, modes: Modes, timeline: Timeline, j: int) -> float:
     return demand(jobs, modes, timeline, j) / weight if weight > 0.0 else math.inf
 
 
-@entry
+@kernel
 def minimum_shares(
     sketch: Sketch,
     timeline: Timeline,
@@ -82,16 +95,27 @@ def minimum_shares(
     modes: Modes,
     rules: Record,
     order: IntArray,
+    count: int,
+    until: int,
     waiting: IntArray,
-) -> int:
-    """Give the jobs of `order` their least shares (step 1); return how many of them will miss.
+) -> tuple[int, int]:
+    """Give the first `count` jobs of `order` their least shares (step 1).
 
-    A job that has a plan already goes on after its end, unless that completes it. `waiting` is
-    work space of the length of `order`.
+    A job that has a plan already goes on after its end, unless that completes it. `until` says
+    when the rest is of no interest: a sum of :data:`FULL` (no cloud GPU is left now) and
+    :data:`MISSED` (some job will miss); all that is in the sum must have happened, 0 = never.
+    `waiting` is work space of the length of `order`.
+
+    Returns
+    -------
+    misses, done
+        How many jobs will miss, and how many of the first in `order` have been looked at.
     """
     misses = 0
     num_waiting = 0
-    for i in range(len(order)):
+    for i in range(count):
+        if _enough(timeline, until, misses):
+            return misses, i
         j = order[i]
         if plans.table[j].completion < math.inf:
             continue
@@ -111,12 +135,24 @@ def minimum_shares(
         drop(timeline, modes, plans, j)
         commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
     for i in range(num_waiting):
+        if _enough(timeline, until, misses):
+            break
         j = waiting[i]
         piece = load(sketch, timeline, plans, jobs, modes, j)
         plan_late(sketch, timeline, jobs, modes, j, piece)
         drop(timeline, modes, plans, j)
         commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
-    return misses
+    return misses, count
+
+
+@kernel
+def _enough(timeline: Timeline, until: int, misses: int) -> bool:
+    """Whether all that `until` names has happened."""
+    if until == 0:
+        return False
+    if until & MISSED != 0 and misses == 0:
+        return False
+    return until & FULL == 0 or free_now(timeline) <= 0
 
 
 @kernel
@@ -151,7 +187,34 @@ def stays_on_edge(timeline: Timeline, jobs: Records, modes: Modes, j: int) -> bo
     return timeline.free[modes.table[mode].site, 0] > 0
 
 
-@entry
+@kernel
+def keep_on_edge(
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    listed: IntArray,
+    count: int,
+    moved: IntArray,
+    mode_of: IntArray,
+) -> int:
+    """Let the jobs on the edge stay there, while servers last (rule 1); return how many do.
+
+    See :func:`offload`.
+    """
+    num_moved = 0
+    for turn in range(count):
+        j = listed[turn]
+        if stays_on_edge(timeline, jobs, modes, j):
+            mode_of[j] = jobs[j].run_mode
+            place(sketch, timeline, plans, jobs, modes, j, mode_of[j])
+            moved[num_moved] = j
+            num_moved += 1
+    return num_moved
+
+
+@kernel
 def offload(
     sketch: Sketch,
     timeline: Timeline,
@@ -159,35 +222,34 @@ def offload(
     jobs: Records,
     modes: Modes,
     rules: Record,
-    order: IntArray,
+    listed: IntArray,
+    count: int,
     misses: int,
+    known: BoolArray,
     queue: Records,
     moved: IntArray,
+    num_moved: int,
     mode_of: IntArray,
 ) -> int:
     """Choose the jobs for the edge (step 2, Algorithm 1); return how many.
 
-    The first places of `moved` are the chosen jobs, and `mode_of[j]` is the mode of job j there; it
-    has to be -1 before. The plans of the chosen jobs are those on the edge; their cloud units are
-    not given back, since the cloud is planned anew.
+    The first places of `moved` are the chosen jobs, and `mode_of[j]` is the mode of job j there,
+    -1 = it was not chosen; the first `num_moved` have been chosen by rule 1. The plans of the
+    chosen jobs are those on the edge; their cloud units are not given back, since the cloud is
+    planned anew.
 
-    * Rule 1: a job on the edge stays, while servers last.
+    * Rule 1: a job on the edge stays, while servers last: :func:`keep_on_edge`.
     * Rule 2, if cloud GPUs are left over now: a job that an edge server completes in time moves
       there, first fit.
     * Rule 3, if some job misses: late jobs that hold less than their most GPUs move there, the one
       with the least deadline minus estimated end first.
+
+    Jobs that are not `known` have no plan yet. If the choice depends on what it would be, -1 is
+    returned, and the state is void.
     """
-    count = 0
     left_over = free_now(timeline) > 0
-    for turn in range(len(order) if rules.rule_1 else 0):
-        j = order[turn]
-        if stays_on_edge(timeline, jobs, modes, j):
-            mode_of[j] = jobs[j].run_mode
-            _place(sketch, timeline, plans, jobs, modes, j, mode_of[j])
-            moved[count] = j
-            count += 1
-    for turn in range(len(order) if rules.rule_2 and left_over else 0):
-        j = order[turn]
+    for turn in range(count if rules.rule_2 and left_over else 0):
+        j = listed[turn]
         if mode_of[j] >= 0 or not _may_move(jobs, j):
             continue
         for k in range(timeline.free.shape[0]):
@@ -196,14 +258,15 @@ def offload(
                 continue
             commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
             mode_of[j] = mode
-            moved[count] = j
-            count += 1
+            moved[num_moved] = j
+            num_moved += 1
             break
     if rules.rule_3 and misses > 0:
-        for turn in range(len(order)):
-            j = order[turn]
-            if mode_of[j] < 0 and not plans.table[j].met and _may_move(jobs, j):
-                _join_hopeless(timeline, plans, jobs, modes, rules, j, float(turn), queue)
+        for turn in range(count):
+            j = listed[turn]
+            if mode_of[j] >= 0 or plans.table[j].met or not _may_move(jobs, j):
+                continue
+            _join_hopeless(timeline, plans, jobs, modes, rules, j, float(turn), queue)
         while length(queue) > 0:
             j = pop(queue)
             for k in range(timeline.free.shape[0]):
@@ -211,16 +274,30 @@ def offload(
                 piece = jobs[j].first_piece
                 if mode < 0 or piece >= timeline.state.size or timeline.free[k, piece] <= 0:
                     continue
-                _place(sketch, timeline, plans, jobs, modes, j, mode)
+                if not known[j] and not _surely_late(timeline, jobs, modes, j):
+                    return -1
+                place(sketch, timeline, plans, jobs, modes, j, mode)
                 mode_of[j] = mode
-                moved[count] = j
-                count += 1
+                moved[num_moved] = j
+                num_moved += 1
                 break
-    return count
+    return num_moved
 
 
 @kernel
-def _place(
+def _surely_late(timeline: Timeline, jobs: Records, modes: Modes, j: int) -> bool:
+    """Whether job j misses even if it has the whole cloud from now on, by far more than rounding."""
+    window = jobs[j].deadline - timeline.times[0]
+    window += 1e-6 * max(1.0, abs(window))
+    best = 0.0
+    for k in range(timeline.free.shape[0]):
+        if timeline.is_cloud[k]:
+            best = max(best, best_rate(modes, j, k))
+    return window <= 0.0 or not fits_window(best, window, jobs[j].work)
+
+
+@kernel
+def place(
     sketch: Sketch,
     timeline: Timeline,
     plans: Plans,
@@ -234,7 +311,7 @@ def _place(
     commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
 
 
-@entry
+@kernel
 def place_on_edge(
     sketch: Sketch,
     timeline: Timeline,
@@ -242,11 +319,12 @@ def place_on_edge(
     jobs: Records,
     modes: Modes,
     moved: IntArray,
+    num_moved: int,
     mode_of: IntArray,
 ) -> None:
-    """Plan the jobs `moved` on the edge, in their order, each in its mode ``mode_of[j]``."""
-    for i in range(len(moved)):
-        _place(sketch, timeline, plans, jobs, modes, moved[i], mode_of[moved[i]])
+    """Plan the first jobs of `moved` on the edge, in their order, each in its ``mode_of[j]``."""
+    for i in range(num_moved):
+        place(sketch, timeline, plans, jobs, modes, moved[i], mode_of[moved[i]])
 
 
 @kernel
@@ -375,7 +453,7 @@ def more_now(
     return (0 if held < 0 else 1), score
 
 
-@entry
+@kernel
 def scale(
     sketch: Sketch,
     timeline: Timeline,
@@ -384,6 +462,7 @@ def scale(
     modes: Modes,
     rules: Record,
     order: IntArray,
+    count: int,
     queue: Records,
 ) -> None:
     """Hand out the cloud GPUs left over now, one level at a time (step 3).
@@ -392,7 +471,7 @@ def scale(
     comes to the front, and it goes back into the queue where it is no longer the best: what others
     were given in the meantime lowers scores and never raises them by much.
     """
-    for i in range(len(order)):
+    for i in range(count):
         j = order[i]
         if free_now(timeline) <= 0:
             break
@@ -493,24 +572,29 @@ def _edge_left_over(
     unbroken(sketch, timeline, jobs, modes, j, mode, first, limit)
 
 
-@entry
+@kernel
 def fill(
     sketch: Sketch,
     timeline: Timeline,
     plans: Plans,
     jobs: Records,
     modes: Modes,
+    rules: Record,
     order: IntArray,
-    best_effort: IntArray,
+    num_jobs: int,
+    refused: BoolArray,
     queue: Records,
     unmet: IntArray,
 ) -> None:
     """Give what is left over to jobs that are not done: first up to their deadlines, then beyond.
 
-    The ones of `order` that need least per weight come first; then the best-effort jobs, in the
-    same way. `unmet` is work space of the length of `order`.
+    Of the first `num_jobs` of `order` those that need least per weight come first; then the
+    best-effort jobs that are not refused, in the same way. `unmet` is work space of the length of
+    `order`. Where only what is held now is asked for, it ends when no unit is left now.
     """
-    for i in range(len(order)):
+    if rules.now_only and none_free_now(timeline):
+        return
+    for i in range(num_jobs):
         j = order[i]
         if plans.table[j].completion == math.inf:
             push(queue, size_of(jobs, modes, timeline, j), float(i), j)
@@ -518,12 +602,19 @@ def fill(
     for turn in range(2 * count):
         j = unmet[turn % count]
         if turn < count:
-            if plans.table[j].segments == 0:
-                _best_left_over(sketch, timeline, plans, jobs, modes, j, jobs[j].deadline)
+            if plans.table[j].segments > 0:
+                continue
+            _best_left_over(sketch, timeline, plans, jobs, modes, j, jobs[j].deadline)
         elif plans.table[j].completion == math.inf:
             _best_left_over(sketch, timeline, plans, jobs, modes, j, math.inf)
-    for i in range(len(best_effort)):
-        j = best_effort[i]
-        push(queue, size_of(jobs, modes, timeline, j), float(i), j)
+        else:
+            continue
+        if rules.now_only and none_free_now(timeline):
+            return
+    for j in range(len(jobs)):
+        if jobs[j].deadline == math.inf and not refused[j]:
+            push(queue, size_of(jobs, modes, timeline, j), float(j), j)
     while length(queue) > 0:
+        if rules.now_only and none_free_now(timeline):
+            return
         _best_left_over(sketch, timeline, plans, jobs, modes, pop(queue), math.inf)

@@ -67,7 +67,9 @@ JOB = _records(
     fresh=np.bool_,
 )
 
-#: :class:`~edgeflow_opt.solvers.greedy.options.GreedyOptions` as numbers.
+#: :class:`~edgeflow_opt.solvers.greedy.options.GreedyOptions` as numbers. `by_deadline` = the order
+#: of Algorithm 1; `now_only` = of the plans only what is held now is asked for, so that kernels may
+#: leave out all that cannot change it.
 RULES = _records(
     late=np.int64,
     hopeless_by=np.int64,
@@ -77,6 +79,12 @@ RULES = _records(
     rule_1=np.bool_,
     rule_2=np.bool_,
     rule_3=np.bool_,
+    admission=np.int64,
+    by_deadline=np.bool_,
+    select_jobs=np.bool_,
+    elastic=np.bool_,
+    fill=np.bool_,
+    now_only=np.bool_,
 )
 
 #: Of a timeline: the number of pieces; whether none may be split; whether an array was too small,

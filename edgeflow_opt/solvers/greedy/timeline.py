@@ -136,3 +136,22 @@ def free_now(timeline: Timeline) -> int:
         if timeline.is_cloud[k]:
             total += max(0, timeline.free[k, 0])
     return total
+
+
+@kernel
+def none_free_now(timeline: Timeline) -> bool:
+    """Whether no unit of any site is free in the first piece."""
+    most = 0
+    for k in range(timeline.free.shape[0]):
+        most = max(most, timeline.free[k, 0])
+    return most == 0
+
+
+@kernel
+def none_free_on_edge(timeline: Timeline) -> bool:
+    """Whether no edge server is free in the first piece."""
+    most = 0
+    for k in range(timeline.free.shape[0]):
+        if not timeline.is_cloud[k]:
+            most = max(most, timeline.free[k, 0])
+    return most == 0

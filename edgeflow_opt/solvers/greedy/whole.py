@@ -1,0 +1,273 @@
+"""The whole heuristic as one kernel: the order of its steps, and what may be left out."""
+
+from __future__ import annotations
+
+import math
+
+from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
+from edgeflow_opt.solvers.greedy.selection import select
+from edgeflow_opt.solvers.greedy.steps import (
+    ALWAYS,
+    BY_PLAN,
+    FULL,
+    MISSED,
+    fill,
+    keep_on_edge,
+    minimum_shares,
+    offload,
+    place_on_edge,
+    scale,
+)
+from edgeflow_opt.solvers.greedy.tables import (
+    Modes,
+    Plans,
+    Record,
+    Records,
+    Sketch,
+    Timeline,
+    entry,
+    kernel,
+)
+from edgeflow_opt.solvers.greedy.timeline import none_free_on_edge
+
+# Codes of the option `admission`, see CHOICES.
+ADMIT_ALL, ADMIT_TOGETHER, ADMIT_ONE_BY_ONE = 0, 1, 2
+
+#: Rows of the work space, see :func:`plan_all`.
+WORK_ROWS = 4
+
+
+@kernel
+def start_again(timeline: Timeline, plans: Plans, times: FloatArray, free: IntArray) -> None:
+    """Forget all plans and go back to the timeline as it was at first."""
+    pieces = free.shape[1]
+    timeline.state.size = pieces
+    for s in range(pieces):
+        timeline.times[s] = times[s]
+        for k in range(free.shape[0]):
+            timeline.free[k, s] = free[k, s]
+    timeline.times[pieces] = times[pieces]
+    plans.state.used = 0
+    for j in range(len(plans.table)):
+        plans.table[j].completion = math.inf
+        plans.table[j].gpu_s = 0.0
+        plans.table[j].first = 0
+        plans.table[j].segments = 0
+        plans.table[j].met = False
+
+
+@kernel
+def _keep(order: IntArray, count: int, refused: BoolArray) -> int:
+    """Take the refused jobs out of the first `count` of `order`; return how many are left."""
+    kept = 0
+    for i in range(count):
+        if not refused[order[i]]:
+            order[kept] = order[i]
+            kept += 1
+    return kept
+
+
+@kernel
+def _misses(
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    rules: Record,
+    times: FloatArray,
+    free: IntArray,
+    order: IntArray,
+    until: int,
+    refused: BoolArray,
+    kept: IntArray,
+    waiting: IntArray,
+) -> int:
+    """Return how many of the jobs of `order` that are not refused would miss."""
+    for i in range(len(order)):
+        kept[i] = order[i]
+    count = _keep(kept, len(order), refused)
+    start_again(timeline, plans, times, free)
+    misses, _ = minimum_shares(
+        sketch, timeline, plans, jobs, modes, rules, kept, count, until, waiting
+    )
+    return misses
+
+
+@kernel
+def _admit(
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    rules: Record,
+    times: FloatArray,
+    free: IntArray,
+    order: IntArray,
+    refused: BoolArray,
+    kept: IntArray,
+    waiting: IntArray,
+) -> None:
+    """Note which of the fresh jobs admission control refuses, looked at in order of the list.
+
+    Of the plans nothing remains that anyone may use.
+    """
+    some = False
+    for j in range(len(jobs)):
+        some = some or jobs[j].fresh
+    if rules.admission == ADMIT_ALL or not some:
+        return
+    if rules.admission == ADMIT_TOGETHER:
+        late = _misses(
+            sketch, timeline, plans, jobs, modes, rules, times, free, order, MISSED, refused,
+            kept, waiting,
+        )  # fmt: skip
+        for j in range(len(jobs)):
+            refused[j] = late > 0 and jobs[j].fresh
+        return
+    for j in range(len(jobs)):
+        refused[j] = jobs[j].fresh
+    misses = _misses(
+        sketch, timeline, plans, jobs, modes, rules, times, free, order, ALWAYS, refused,
+        kept, waiting,
+    )  # fmt: skip
+    for j in range(len(jobs)):
+        if not jobs[j].fresh:
+            continue
+        refused[j] = False
+        more = _misses(
+            sketch, timeline, plans, jobs, modes, rules, times, free, order, ALWAYS, refused,
+            kept, waiting,
+        )  # fmt: skip
+        refused[j] = more > misses
+
+
+@kernel
+def _as_published(
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    rules: Record,
+    times: FloatArray,
+    free: IntArray,
+    order: IntArray,
+    count: int,
+    queue: Records,
+    known: BoolArray,
+    work: IntArray,
+) -> None:
+    """Plan steps 1 and 2, and step 1 again around the jobs on the edge.
+
+    Where only what is held now is asked for: jobs that stay on the edge, and these alone, decide
+    whether rules 2 and 3 find a server there; if not, the first plans are of no use. Once the cloud
+    is full now, no plan can add anything to what is held, but for the edge, see :func:`offload`.
+    """
+    listed, moved, waiting, mode_of = work[0], work[1], work[2], work[3]
+    if rules.by_deadline:
+        for i in range(count):
+            listed[i] = order[i]
+    else:
+        for j in range(len(jobs)):
+            known[j] = False
+        for i in range(count):
+            known[order[i]] = True
+        num_listed = 0
+        for j in range(len(jobs)):
+            if known[j]:
+                listed[num_listed] = j
+                num_listed += 1
+    for j in range(len(jobs)):
+        mode_of[j] = -1
+    start_again(timeline, plans, times, free)
+    stay = 0
+    until = ALWAYS
+    if rules.now_only:
+        if rules.rule_1:
+            stay = keep_on_edge(sketch, timeline, plans, jobs, modes, listed, count, moved, mode_of)
+        if none_free_on_edge(timeline):
+            minimum_shares(sketch, timeline, plans, jobs, modes, rules, order, count, FULL, waiting)
+            return
+        if rules.hopeless_by != BY_PLAN:
+            until = FULL | MISSED
+    num_moved = -1
+    while num_moved < 0:
+        start_again(timeline, plans, times, free)
+        for j in range(len(jobs)):
+            mode_of[j] = -1
+            known[j] = False
+        misses, done = minimum_shares(
+            sketch, timeline, plans, jobs, modes, rules, order, count, until, waiting
+        )
+        for i in range(done):
+            known[order[i]] = True
+        stay = 0
+        if rules.rule_1:
+            stay = keep_on_edge(sketch, timeline, plans, jobs, modes, listed, count, moved, mode_of)
+        num_moved = offload(
+            sketch, timeline, plans, jobs, modes, rules, listed, count, misses, known, queue,
+            moved, stay, mode_of,
+        )  # fmt: skip
+        # If it cannot be told, all plans have to be made.
+        queue[0].job = 0
+        until = ALWAYS
+    if num_moved == 0 and done == count:
+        return
+    until = FULL if rules.now_only and none_free_on_edge(timeline) else ALWAYS
+    start_again(timeline, plans, times, free)
+    place_on_edge(sketch, timeline, plans, jobs, modes, moved, num_moved, mode_of)
+    minimum_shares(sketch, timeline, plans, jobs, modes, rules, order, count, until, waiting)
+
+
+@entry
+def plan_all(
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    rules: Record,
+    times: FloatArray,
+    free: IntArray,
+    order: IntArray,
+    ranked: IntArray,
+    num_chosen: int,
+    queue: Records,
+    refused: BoolArray,
+    known: BoolArray,
+    work: IntArray,
+) -> None:
+    """Plan all jobs, on the free units as they are at first: ``free[k, s]`` from ``times[s]`` on.
+
+    `order` are the jobs with deadlines, in the order of step 1; `ranked` the same with the
+    `num_chosen` first that job selection looks at. Both are changed. `refused` (false before)
+    notes whom admission control refuses. `known` is work space of the length of the jobs, `work`
+    the same in :data:`WORK_ROWS` rows, the queue room for all jobs.
+    """
+    queue[0].job = 0
+    _admit(
+        sketch, timeline, plans, jobs, modes, rules, times, free, order, refused,
+        work[0], work[2],
+    )  # fmt: skip
+    count = _keep(order, len(order), refused)
+    if rules.select_jobs:
+        chosen = _keep(ranked, num_chosen, refused)
+        kept = chosen
+        for i in range(num_chosen, len(ranked)):
+            if not refused[ranked[i]]:
+                ranked[kept] = ranked[i]
+                kept += 1
+        start_again(timeline, plans, times, free)
+        select(sketch, timeline, plans, jobs, modes, rules, ranked, count, chosen, queue, work[2])
+    else:
+        _as_published(
+            sketch, timeline, plans, jobs, modes, rules, times, free, order, count, queue,
+            known, work,
+        )  # fmt: skip
+    if rules.elastic:
+        scale(sketch, timeline, plans, jobs, modes, rules, order, count, queue)
+    queue[0].job = 0
+    if rules.fill:
+        fill(sketch, timeline, plans, jobs, modes, rules, order, count, refused, queue, work[2])
