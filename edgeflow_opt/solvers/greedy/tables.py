@@ -26,6 +26,10 @@ if hasattr(DefaultOptions, "_nrt"):
 #: cached; a call from Python would fail.
 kernel: Any = njit(**_ONLY_FROM_KERNELS)
 
+#: Decorator of kernels that are written out where one other kernel calls them. Any other kernel is
+#: optimised again with all that it calls, for each kernel that calls it.
+written_out: Any = njit(inline="always", **_ONLY_FROM_KERNELS)
+
 #: Decorator of kernels that are called from Python.
 entry: Any = njit(cache=True, **_COMMON)
 

@@ -27,6 +27,7 @@ from edgeflow_opt.solvers.greedy.tables import (
     Timeline,
     entry,
     kernel,
+    written_out,
 )
 from edgeflow_opt.solvers.greedy.timeline import none_free_on_edge
 
@@ -67,34 +68,7 @@ def _keep(order: IntArray, count: int, refused: BoolArray) -> int:
     return kept
 
 
-@kernel
-def _misses(
-    sketch: Sketch,
-    timeline: Timeline,
-    plans: Plans,
-    jobs: Records,
-    modes: Modes,
-    rules: Record,
-    times: FloatArray,
-    free: IntArray,
-    order: IntArray,
-    until: int,
-    refused: BoolArray,
-    kept: IntArray,
-    waiting: IntArray,
-) -> int:
-    """Return how many of the jobs of `order` that are not refused would miss."""
-    for i in range(len(order)):
-        kept[i] = order[i]
-    count = _keep(kept, len(order), refused)
-    start_again(timeline, plans, times, free)
-    misses, _ = minimum_shares(
-        sketch, timeline, plans, jobs, modes, rules, kept, count, until, waiting
-    )
-    return misses
-
-
-@kernel
+@written_out
 def _admit(
     sketch: Sketch,
     timeline: Timeline,
@@ -118,32 +92,35 @@ def _admit(
         some = some or jobs[j].fresh
     if rules.admission == ADMIT_ALL or not some:
         return
-    if rules.admission == ADMIT_TOGETHER:
-        late = _misses(
-            sketch, timeline, plans, jobs, modes, rules, times, free, order, MISSED, refused,
-            kept, waiting,
-        )  # fmt: skip
-        for j in range(len(jobs)):
-            refused[j] = late > 0 and jobs[j].fresh
-        return
+    together = rules.admission == ADMIT_TOGETHER
     for j in range(len(jobs)):
-        refused[j] = jobs[j].fresh
-    misses = _misses(
-        sketch, timeline, plans, jobs, modes, rules, times, free, order, ALWAYS, refused,
-        kept, waiting,
-    )  # fmt: skip
-    for j in range(len(jobs)):
-        if not jobs[j].fresh:
+        refused[j] = jobs[j].fresh and not together
+    until = MISSED if together else ALWAYS
+    misses = 0
+    # First all that are not refused, then one more at a time.
+    for turn in range(1 if together else len(jobs) + 1):
+        j = turn - 1
+        if j >= 0 and not jobs[j].fresh:
             continue
-        refused[j] = False
-        more = _misses(
-            sketch, timeline, plans, jobs, modes, rules, times, free, order, ALWAYS, refused,
-            kept, waiting,
-        )  # fmt: skip
-        refused[j] = more > misses
+        if j >= 0:
+            refused[j] = False
+        for i in range(len(order)):
+            kept[i] = order[i]
+        count = _keep(kept, len(order), refused)
+        start_again(timeline, plans, times, free)
+        now_late, _ = minimum_shares(
+            sketch, timeline, plans, jobs, modes, rules, kept, count, until, waiting
+        )
+        if j >= 0:
+            refused[j] = now_late > misses
+        else:
+            misses = now_late
+    if together and misses > 0:
+        for j in range(len(jobs)):
+            refused[j] = jobs[j].fresh
 
 
-@kernel
+@written_out
 def _as_published(
     sketch: Sketch,
     timeline: Timeline,
