@@ -15,6 +15,9 @@ _SHORT = {
     "schedule": "edgeflow-schedule/1",
     "bound": "edgeflow-bound/1",
     "model": "edgeflow-model/1",
+    "events": "edgeflow-events/1",
+    "session": "edgeflow-session/1",
+    "decision": "edgeflow-decision/1",
 }
 
 
@@ -24,7 +27,9 @@ def schema(
         typer.Argument(
             metavar="FORMAT",
             help="edgeflow-epoch/1 (or: epoch), edgeflow-schedule/1 (or: schedule), "
-            "edgeflow-bound/1 (or: bound), edgeflow-model/1 (or: model; of 'edgeflow export').",
+            "edgeflow-bound/1 (or: bound), edgeflow-model/1 (or: model; of 'edgeflow export'), "
+            "edgeflow-events/1, edgeflow-session/1 and edgeflow-decision/1 (or: events, session, "
+            "decision; of sessions and 'edgeflow serve').",
         ),
     ],
 ) -> None:
@@ -40,5 +45,10 @@ def schema(
         from edgeflow_opt.solvers.exchange.export import MODEL_SCHEMA
 
         show_json(MODEL_SCHEMA)
+        return
+    if name.split("/")[0] in ("edgeflow-events", "edgeflow-session", "edgeflow-decision"):
+        from edgeflow_opt.service.schemas import service_schema
+
+        show_json(service_schema(name))
         return
     show_json(bound_schema() if name == BOUND_FORMAT else json_schema(name))

@@ -36,6 +36,9 @@ _LOOK_S = 0.25
 #: solver process is free: some milliseconds.
 _SMALL_BYTES = 1 << 18
 
+#: Share of the time limit of such a request that a solver process may take.
+_SHARE = 0.9
+
 #: Kinds of faults of tasks that no fault of the request has brought about.
 SERVER_KINDS = frozenset({"late", "busy", "died", "MemoryError", "cancelled"})
 
@@ -273,8 +276,11 @@ class Solve:
 
         message = ""
         try:
+            # Where no process comes free there must be time left for the floor.
+            share = _SHARE if len(self._body) <= _SMALL_BYTES else 1.0
+            limit_s = share * self._limit_s
             schedule = await self._work.carry_out(
-                "solve", self._body, self._limit_s, request, self.cancelled, hear
+                "solve", self._body, limit_s, request, self.cancelled, hear
             )
         except TaskError as fault:
             if fault.kind not in {*SERVER_KINDS, "SolverFaultError", "InvalidScheduleError"}:

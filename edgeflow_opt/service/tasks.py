@@ -20,7 +20,7 @@ from edgeflow_opt.solvers.base import Progress
 FLOOR = "edgeflow-select"
 
 #: Share of the time left that a solver is told; the rest is for what it overruns.
-_TOLD_SHARE = 0.8
+_TOLD_SHARE = 0.85
 
 Tell = Callable[[Any], None]
 
