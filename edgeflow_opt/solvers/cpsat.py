@@ -6,7 +6,9 @@ pessimistically for schedules; ``optimal`` is said only where both meet.
 
 from __future__ import annotations
 
+import importlib
 import math
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.base import Draft, SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
     from edgeflow_opt.solvers.rounding import IntegerModel, Rounding
+
+#: Whether the library has been imported; while it is, another import of it would wait.
+_loaded = threading.Event()
 
 #: Deterministic seconds granted per second of the time limit in deterministic mode.
 _DETERMINISTIC_RATE = 0.5
@@ -50,6 +55,9 @@ class CpSatEngine:
         on_bound: Callable[[float], None] | None = None,
     ) -> EngineAnswer:
         """See :meth:`edgeflow_opt.solvers.engine.Engine.maximise`."""
+        # Loading the library takes half a second of its own, and seconds on a busy machine.
+        if not _loaded.is_set() and control.run(_load, lambda: None) is None:
+            return EngineAnswer(statistics={"abandoned": "cpsat could not be loaded in time"})
         from ortools.sat.python import cp_model
 
         whole = integer_model(model, rounding, hint)
@@ -97,6 +105,12 @@ class CpSatEngine:
             reached = int(np.dot(whole.objective, np.rint(x * whole.steps).astype(np.int64)))
             proven = best_bound <= reached + 0.5
         return EngineAnswer(x=x, bound=best_bound / scale, proven=proven, statistics=statistics)
+
+
+def _load() -> bool:
+    importlib.import_module("ortools.sat.python.cp_model")
+    _loaded.set()
+    return True
 
 
 def native_model(model: SparseModel, whole: IntegerModel) -> Any:
