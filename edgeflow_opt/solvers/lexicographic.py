@@ -60,6 +60,9 @@ _POLISH_SHARE = 0.5
 #: Share of the time left for the prices of the options of jobs with one run.
 _OPTIONS_SHARE = 0.06
 
+#: Relative gap of a weighted sum that the rounding to whole numbers can explain.
+_ROUNDING_GAP = 1e-3
+
 #: Relative amount by which a kept level may fall in a model, for rounding. A plan that loses any of
 #: it is not taken.
 _KEEP_SLACK = 5e-8
@@ -93,9 +96,26 @@ def solve_by_levels(
             work.use_prices(min(seconds, work.price_s) if follows else seconds, fixing=follows)
         below = options.levels > 1 and problem.objective.weights is None
         work.first_level(share=_FIRST_LEVEL_SHARE if below else 1.0)
+        if problem.objective.weights is not None and engine.bound_slack == 0.0:
+            _close_in_real_numbers(work)
         polish(work, _POLISH_SHARE * control.left_s)
         work.levels_below()
     return work.draft()
+
+
+def _close_in_real_numbers(work: LevelSolve) -> None:
+    """Ask HiGHS for what rounding to whole numbers leaves open of a weighted sum.
+
+    Shares of work are real numbers, of which an engine of whole numbers proves a sum up to some
+    1e-6 only.
+    """
+    from edgeflow_opt.solvers.highs import HighsEngine
+
+    value = work.incumbent.level_1
+    if work.closed or value is None or work.control.stopped:
+        return
+    if work.bound - value <= _ROUNDING_GAP * max(1.0, abs(value)):
+        work.first_level(engine=HighsEngine())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
