@@ -25,6 +25,7 @@ from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem.data import Limit
 from edgeflow_opt.simulation.inputs import check_inputs
 from edgeflow_opt.solvers.bounds import FLOAT_SLACK, attainable_step, rounded_down
+from edgeflow_opt.solvers.kernels import CLAIRVOYANT, GREEDY, PRICE, warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,6 +172,7 @@ def clairvoyant_bound(
     UsageError
         If an option makes no sense.
     """
+    warm_up(CLAIRVOYANT, *((GREEDY, PRICE) if schedule else ()))
     begin = time.perf_counter()
     if time_limit_s is not None and not (0.0 < time_limit_s < math.inf):
         raise UsageError(

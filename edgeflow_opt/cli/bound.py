@@ -80,6 +80,8 @@ def bound(
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem.data import Limit
     from edgeflow_opt.problem.files import write_text
+    from edgeflow_opt.solvers import kernels_of
+    from edgeflow_opt.solvers.kernels import CLAIRVOYANT
     from edgeflow_opt.workloads import with_outages
 
     check_units(cloud_gpus, edge_servers)
@@ -111,7 +113,7 @@ def bound(
         "skipped_rows": jobs.skipped,
         **loads_of(jobs, cloud_gpus),
     }
-    compile_once(quiet)
+    compile_once(quiet, CLAIRVOYANT, *kernels_of("price"))
     with stdout_kept_pure():
         result = clairvoyant_bound(
             jobs.jobs(restart_s=restart_s, migration_s=migration_s), with_outages(sites, outages),

@@ -89,7 +89,7 @@ def compare(
     from edgeflow_opt.cli.inputs import only_one_stdin, read_instances
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem.files import write_text
-    from edgeflow_opt.solvers import SOLVERS
+    from edgeflow_opt.solvers import SOLVERS, kernels_of
 
     if solvers is None:
         names = installed_solvers()
@@ -122,7 +122,7 @@ def compare(
     if len(set(labels)) < len(labels):
         raise UsageError("arguments INSTANCE...: a file is named twice; name it once")
     problems = dict(zip(labels, read_instances(instances), strict=True))
-    compile_once(quiet)
+    compile_once(quiet, *kernels_of(*names))
     comparison = run(
         problems, names, range(seed, seed + seeds), time_limit_s=time_limit, workers=workers,
         watch=watch_of(problems, quiet, seeds > 1),

@@ -60,12 +60,13 @@ def explain(
     from edgeflow_opt.cli.inputs import only_one_stdin, read_instance, read_plan
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem.files import write_text
+    from edgeflow_opt.solvers import kernels_of
 
     only_one_stdin([instance, schedule])
     check_output(output, instance, *([schedule] if schedule else []))
     problem = read_instance(instance)
     plan = None if schedule is None else read_plan(schedule)
-    compile_once(quiet)
+    compile_once(quiet, *kernels_of("auto"))
     with stdout_kept_pure():
         found = run(problem, plan, jobs=job or None, time_limit_s=time_limit, marginals=marginals)
     document = found.document()

@@ -126,8 +126,10 @@ def simulate(
     from edgeflow_opt.cli.console import console, json_text, show, show_json, stdout_kept_pure
     from edgeflow_opt.cli.simulations import load_line, loads_of, results_tables, run_policies
     from edgeflow_opt.cli.warm_up import compile_once
+    from edgeflow_opt.policies import kernels_of_policies
     from edgeflow_opt.problem.files import write_text
     from edgeflow_opt.simulation import simulation_document
+    from edgeflow_opt.solvers.kernels import CLAIRVOYANT
     from edgeflow_opt.workloads import with_outages
 
     names = names_of(policy, "--policy")
@@ -173,7 +175,7 @@ def simulate(
         **loads_of(jobs, cloud_gpus),
     }
     # Loading the kernels is no part of the first decision.
-    compile_once(quiet)
+    compile_once(quiet, *kernels_of_policies(names), *([] if bound is None else [CLAIRVOYANT]))
     results, faults = run_policies(
         jobs, sites, options, overhead=losses, merge_s=merge, outages=outages, placement=placed,
         analyser=analyser, quiet=quiet,

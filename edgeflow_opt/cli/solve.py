@@ -80,7 +80,7 @@ def solve(
     from edgeflow_opt.cli.progress import progress_of
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem import schedule_to_dict, write_schedule
-    from edgeflow_opt.solvers import SOLVERS, SolveOptions
+    from edgeflow_opt.solvers import SOLVERS, SolveOptions, kernels_of
     from edgeflow_opt.solvers import solve as run
 
     params = assignments_of(param, "--param")
@@ -94,7 +94,7 @@ def solve(
         levels=levels, params=params,
         warm_start=None if warm_start is None else read_plan(warm_start),
     )  # fmt: skip
-    compile_once(quiet)
+    compile_once(quiet, *kernels_of(solver))
     with stdout_kept_pure(), progress_of(solver, quiet, value_name(problem)) as on_progress:
         result = run(problem, solver, options, on_progress=on_progress)
     if output is not None:

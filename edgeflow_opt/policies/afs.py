@@ -9,6 +9,7 @@ import numpy as np
 from edgeflow_opt.policies.base import Decision
 from edgeflow_opt.policies.clouds import Clouds, seconds_left
 from edgeflow_opt.solvers.greedy.tables import entry
+from edgeflow_opt.solvers.kernels import AFS
 
 if TYPE_CHECKING:
     from edgeflow_opt.policies.base import ClusterState
@@ -34,6 +35,9 @@ class AfsPolicy:
     knee_cap
         Whether levels that do not raise the rate are left out.
     """
+
+    #: Modules whose kernels the policy calls.
+    kernels = (AFS,)
 
     def __init__(self, *, knee_cap: bool = True) -> None:
         self._clouds = Clouds(knee_cap=knee_cap)

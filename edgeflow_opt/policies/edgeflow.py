@@ -12,6 +12,7 @@ from edgeflow_opt.policies.base import Decision
 from edgeflow_opt.solvers.greedy import GreedyOptions
 from edgeflow_opt.solvers.greedy.kernel import Heuristic, Planned
 from edgeflow_opt.solvers.greedy.tables import JOB, MODE, WORK_MARGIN, Modes, level_table
+from edgeflow_opt.solvers.kernels import GREEDY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence, Set
@@ -74,6 +75,9 @@ class EdgeFlowPolicy:
     _select_jobs = False
     #: Whether decisions need the plans only as far as they hold something now.
     _now_only = True
+
+    #: Modules whose kernels the policy calls.
+    kernels = (GREEDY,)
 
     def __init__(self, **options: Any) -> None:
         self._options = GreedyOptions(**options)

@@ -27,6 +27,7 @@ from edgeflow_opt.problem import (
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.problem.data import WORK_TOLERANCE
 from edgeflow_opt.solvers import SOLVERS, solve
+from edgeflow_opt.solvers.kernels import BY_LEVELS, LEFTOVERS, PRICE
 from edgeflow_opt.solvers.leftovers import hand_on_leftovers
 
 if TYPE_CHECKING:
@@ -136,6 +137,9 @@ class ExactPolicy:
     UsageError
         If an option makes no sense or the solver is not known.
     """
+
+    #: Modules whose kernels the policy calls, with the solver `auto`.
+    kernels = (*BY_LEVELS, PRICE, LEFTOVERS)
 
     def __init__(
         self,

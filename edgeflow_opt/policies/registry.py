@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.policies.base import Policy
 from edgeflow_opt.registry import Registry
+from edgeflow_opt.solvers.kernels import PLANS
 
 #: Every entry is a class whose constructor takes the options of the policy by keyword.
 POLICIES = Registry(
@@ -47,6 +49,18 @@ def wants_all_counts(name: str) -> bool:
         If the policy is not known.
     """
     return bool(getattr(POLICIES.get(name), "beyond_knee", False))
+
+
+def kernels_of_policies(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the modules whose kernels policies call, as their attributes ``kernels`` tell.
+
+    Raises
+    ------
+    UsageError
+        If a policy is not known.
+    """
+    needed = (module for name in names for module in getattr(POLICIES.get(name), "kernels", ()))
+    return tuple(dict.fromkeys((PLANS, *needed)))
 
 
 def make_policy(name: str, **options: Any) -> Policy:

@@ -31,6 +31,7 @@ from edgeflow_opt.simulation.overhead import JobLosses, Overhead, cluster_gpus, 
 from edgeflow_opt.simulation.placement.check import placement_violations
 from edgeflow_opt.simulation.placement.placer import Placer
 from edgeflow_opt.simulation.result import EventRecord, SimulationResult
+from edgeflow_opt.solvers.kernels import compile_or_load
 from edgeflow_opt.workloads.outages import with_outages
 
 if TYPE_CHECKING:
@@ -132,6 +133,8 @@ def simulate(
     if isinstance(policy, str):
         name = name or policy
         policy = make_policy(policy)
+    # No decision is to pay for it.
+    compile_or_load(*getattr(policy, "kernels", ()))
     run = _Simulation(
         jobs,
         sites,

@@ -9,5 +9,6 @@ from edgeflow_opt.solvers.base import SolveResult as SolveResult
 from edgeflow_opt.solvers.capacity_prices import CapacityPrices as CapacityPrices
 from edgeflow_opt.solvers.control import SolveControl as SolveControl
 from edgeflow_opt.solvers.front import SOLVERS as SOLVERS
+from edgeflow_opt.solvers.front import kernels_of as kernels_of
 from edgeflow_opt.solvers.front import solve as solve
 from edgeflow_opt.solvers.kernels import warm_up as warm_up

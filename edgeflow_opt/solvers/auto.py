@@ -20,6 +20,7 @@ from edgeflow_opt.formulations.objectives import LEVELS
 from edgeflow_opt.solvers.base import FEATURES, Capabilities
 from edgeflow_opt.solvers.cpsat import CpSatEngine
 from edgeflow_opt.solvers.highs import HighsEngine
+from edgeflow_opt.solvers.kernels import BY_LEVELS, PLAN, PRICE
 from edgeflow_opt.solvers.lexicographic import SMALL_COLUMNS, LevelSolve
 from edgeflow_opt.solvers.polish import polish
 from edgeflow_opt.solvers.side_by_side import search_on, side_by_side
@@ -54,6 +55,7 @@ class AutoSolver:
         exact=True,
         features=frozenset(FEATURES),
         requires=("highspy", "ortools", "numba"),
+        kernels=(*BY_LEVELS, PRICE),
     )
 
     def solve(
@@ -107,6 +109,8 @@ def _close(work: LevelSolve) -> None:
         return
     from edgeflow_opt.solvers.plan import close_first_level
 
+    # Many instances are settled before, so that their first solve need not wait for these.
+    control.load_kernels(PLAN)
     seconds = _CLOSER_SHARE * control.left_s
     if work.options.workers >= 2 and not work.options.deterministic:
         side_by_side(

@@ -124,6 +124,9 @@ class Capabilities:
         The modules that must be importable.
     params
         Names and meanings of its own parameters (``SolveOptions.params``).
+    kernels
+        Modules of :data:`edgeflow_opt.solvers.kernels.MODULES` whose compiled kernels it calls on
+        most instances; they are loaded before it starts, and no limit pays for their compilation.
     """
 
     summary: str
@@ -131,6 +134,7 @@ class Capabilities:
     features: frozenset[str]
     requires: tuple[str, ...] = ()
     params: Mapping[str, str] = field(default_factory=dict)
+    kernels: tuple[str, ...] = ()
 
 
 #: Features of an instance that a solver may lack.

@@ -1,4 +1,4 @@
-"""The two decorators of compiled functions, with what keeps their compilation short.
+"""The decorators of compiled functions, with what keeps their compilation short.
 
 A kernel that only others call needs no wrapper for Python, and with numpy's rules for division no
 code that raises. Every kernel must be compiled for one set of types: a literal as argument (-1,
@@ -20,3 +20,7 @@ kernel: Any = njit(**_COMMON, **_ONLY_FROM_KERNELS)
 
 #: Decorator of kernels that are called from Python; their code is kept on disk.
 entry: Any = njit(cache=True, **_COMMON)
+
+#: Decorator of kernels that only other kernels call, those of several modules: each is compiled
+#: once, kept on disk, and linked into whatever calls it.
+shared: Any = njit(cache=True, **_COMMON, **_ONLY_FROM_KERNELS)

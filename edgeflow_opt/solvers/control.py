@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from edgeflow_opt.problem import Limit
 from edgeflow_opt.solvers.base import Progress
+from edgeflow_opt.solvers.kernels import compile_or_load
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import ObjectiveValue
@@ -84,6 +85,8 @@ class SolveControl:
         self._unit = unit
         self._cancelled = threading.Event()
         self._needless: Callable[[], bool] = lambda: False
+        # Of all parts together.
+        self._forgiven = [0.0]
         self._lock = threading.Lock()
         # Shared by all parts of a solve.
         self._trace: list[Progress] = []
@@ -129,12 +132,17 @@ class SolveControl:
 
     def forgive(self, seconds: float) -> None:
         """Take `seconds` off the clock: time that no limit of the caller should pay for."""
-        self._start += seconds
+        with self._lock:
+            self._forgiven[0] += seconds
+
+    def load_kernels(self, *modules: str) -> None:
+        """Load compiled kernels by module; no limit of the caller pays for their compilation."""
+        self.forgive(compile_or_load(*modules))
 
     @property
     def elapsed_s(self) -> float:
         """Seconds since the solve began, time forgiven taken off."""
-        return time.perf_counter() - self._start
+        return time.perf_counter() - self._start - self._forgiven[0]
 
     @property
     def left_s(self) -> float:

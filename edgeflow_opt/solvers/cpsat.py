@@ -16,6 +16,7 @@ import numpy as np
 from edgeflow_opt.errors import SolverFaultError, UsageError
 from edgeflow_opt.solvers.base import FEATURES, Capabilities, take_flag
 from edgeflow_opt.solvers.engine import EngineAnswer
+from edgeflow_opt.solvers.kernels import BY_LEVELS, PRICE
 from edgeflow_opt.solvers.rounding import INT_INFINITY, integer_model
 
 if TYPE_CHECKING:
@@ -202,6 +203,7 @@ class CpSatSolver:
         exact=True,
         features=frozenset(FEATURES),
         requires=("ortools",),
+        kernels=(*BY_LEVELS, PRICE),
         params=_PARAMETERS,
     )
 

@@ -30,7 +30,7 @@ from edgeflow_opt.registry import Registry
 from edgeflow_opt.solvers.base import Draft, SolveOptions, SolveResult, features_of
 from edgeflow_opt.solvers.capacity_prices import CapacityPrices
 from edgeflow_opt.solvers.control import SolveControl
-from edgeflow_opt.solvers.kernels import LOADING_S, warm_up
+from edgeflow_opt.solvers.kernels import PLANS
 from edgeflow_opt.solvers.units import Unit, in_unit_of_solvers
 
 if TYPE_CHECKING:
@@ -59,6 +59,18 @@ SOLVERS = Registry(
         "pulp": "edgeflow_opt.solvers.pulp:FAMILY",
     },
 )
+
+
+def kernels_of(*names: str) -> tuple[str, ...]:
+    """Return the modules whose kernels the solvers `names` call on most instances.
+
+    Raises
+    ------
+    UsageError
+        If a solver is not known.
+    """
+    needed = (module for name in names for module in SOLVERS.get(name).capabilities.kernels)
+    return tuple(dict.fromkeys((PLANS, *needed)))
 
 
 def solve(
@@ -125,10 +137,7 @@ def solve(
     asked = options
     if options.prices is not None and unit.weight != 1.0:
         asked = dataclasses.replace(options, prices=options.prices.scaled(1.0 / unit.weight))
-    loading_s = warm_up()
-    if loading_s > LOADING_S:
-        # The kernels had to be compiled, once after installation: no caller's limit pays for that.
-        control.forgive(loading_s)
+    control.load_kernels(PLANS, *chosen.capabilities.kernels)
     arrays = arrays_of(seen)
     fault: SolverFaultError | None = None
     try:

@@ -15,6 +15,7 @@ import numpy as np
 from edgeflow_opt.errors import SolverFaultError, UsageError
 from edgeflow_opt.solvers.base import FEATURES, Capabilities, take_flag
 from edgeflow_opt.solvers.engine import EngineAnswer
+from edgeflow_opt.solvers.kernels import BY_LEVELS
 from edgeflow_opt.solvers.scaling import scaled_rows
 
 if TYPE_CHECKING:
@@ -186,6 +187,7 @@ class HighsSolver:
         exact=True,
         features=frozenset(FEATURES),
         requires=("highspy",),
+        kernels=BY_LEVELS,
         params={
             "prices": "true: begin from plan, bound and reduced costs of the price engine "
             "(default false: an independent opinion)",

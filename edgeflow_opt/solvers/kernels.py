@@ -1,4 +1,10 @@
-"""The compiled kernels of the package: compiled once after installation, then loaded from a cache."""
+"""The compiled kernels of the package: compiled once after installation, then loaded from a cache.
+
+Numba compiles a kernel where it is called first, which takes seconds to half a minute a module, and
+keeps it on disk. Here they are loaded by module and ahead of time, so that compilation is never part
+of what a caller's limit pays for: solvers name what they need (``Capabilities.kernels``), and what
+depends on the instance is loaded by :meth:`edgeflow_opt.solvers.control.SolveControl.load_kernels`.
+"""
 
 from __future__ import annotations
 
@@ -6,69 +12,173 @@ import importlib
 import os
 import subprocess
 import sys
+import threading
 import time
-from functools import cache
 
-#: Modules with kernels; each has a function ``warm_up()`` that compiles them.
-MODULES = (
-    "edgeflow_opt.formulations.plans",
-    "edgeflow_opt.solvers.greedy",
-    "edgeflow_opt.solvers.price",
-    "edgeflow_opt.solvers.moldable",
-    "edgeflow_opt.solvers.plan",
-    "edgeflow_opt.solvers.leftovers",
-    "edgeflow_opt.solvers.polish",
-    "edgeflow_opt.policies.afs",
-    "edgeflow_opt.clairvoyant",
-)
+PLANS = "edgeflow_opt.formulations.plans"
+GREEDY = "edgeflow_opt.solvers.greedy"
+PRICE = "edgeflow_opt.solvers.price"
+MOLDABLE = "edgeflow_opt.solvers.moldable"
+PLAN = "edgeflow_opt.solvers.plan"
+LEFTOVERS = "edgeflow_opt.solvers.leftovers"
+POLISH = "edgeflow_opt.solvers.polish"
+AFS = "edgeflow_opt.policies.afs"
+CLAIRVOYANT = "edgeflow_opt.clairvoyant"
 
-#: Loading the kernels from the cache takes less than this, compiling them more, seconds.
-LOADING_S = 3.0
+#: Modules with kernels, and the CPU seconds that their compilation takes, about. Each has a function
+#: ``warm_up()`` that compiles them. Every solve needs the first.
+MODULES = {
+    PLANS: 1.0,
+    GREEDY: 14.0,
+    PRICE: 20.0,
+    MOLDABLE: 3.0,
+    PLAN: 12.0,
+    LEFTOVERS: 3.0,
+    POLISH: 8.0,
+    AFS: 1.0,
+    CLAIRVOYANT: 3.0,
+}
+
+#: What solvers need that begin from the greedy's plan and polish the levels below the first.
+BY_LEVELS = (GREEDY, POLISH)
+
+#: Most processes that compile side by side: each has to load numba and begins with what others
+#: compile as well.
+_MOST_PROCESSES = 4
+
+#: Modules whose kernels are loaded: whether they had to be compiled for that.
+_loaded: dict[str, bool] = {}
+_loading = threading.RLock()
 
 
-def warm_up() -> float:
-    """Compile all kernels, or load them from the cache; return the seconds that it took.
+def warm_up(*modules: str) -> float:
+    """Compile kernels, or load them from the cache; return the seconds that it took.
 
-    The first call after an installation takes about a minute of CPU time; the compiled kernels are then
-    cached beside the package (or where NUMBA_CACHE_DIR says). Every solve calls it by itself.
+    All of them take more than a minute of CPU time after an installation; compiled kernels are
+    cached beside the package (or where NUMBA_CACHE_DIR says). Every solve loads what it needs by
+    itself.
+
+    Parameters
+    ----------
+    *modules
+        Of :data:`MODULES`; none = all.
     """
     begin = time.perf_counter()
-    _warm_up_once()
+    compile_or_load(*(modules or MODULES))
     return time.perf_counter() - begin
 
 
-@cache
-def _warm_up_once() -> None:
-    for module in MODULES:
-        importlib.import_module(module).warm_up()
+def compile_or_load(*modules: str) -> float:
+    """Compile the kernels of `modules`, or load them from the cache.
 
-
-def compile_in_parallel() -> None:
-    """Fill the cache in processes of their own, one for each module, side by side.
-
-    For programs that may start processes, such as the command line; where the cache is filled
-    already, nothing is done. A process that fails leaves its work to :func:`warm_up`.
+    Returns
+    -------
+    seconds
+        How long compilation took; 0 where all kernels were loaded already or in the cache.
     """
-    from edgeflow_opt.formulations import plans
-    from edgeflow_opt.formulations.plan_kernels import walk_plans
+    compiling = 0.0
+    for module in modules:
+        if module in _loaded:
+            continue
+        begin = time.perf_counter()
+        with _loading:
+            if module not in _loaded:
+                _loaded[module] = _was_compiled(module)
+        if _loaded[module]:
+            compiling += time.perf_counter() - begin
+    return compiling
 
-    plans.warm_up()
-    if not walk_plans.stats.cache_misses:
-        return
-    processes = [
-        subprocess.Popen(
-            # -P: the current folder must not stand in for the installed package.
-            [sys.executable, "-P", "-c", f"import {module} as kernels; kernels.warm_up()"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-        for module in MODULES[1:]
-    ]
+
+def _was_compiled(module: str) -> bool:
+    """Load the kernels of `module`; tell whether any had to be compiled."""
+    from numba.core import event
+
+    with event.install_recorder("numba:compile") as recorder:
+        importlib.import_module(module).warm_up()
+    return bool(recorder.buffer)
+
+
+def missing(*modules: str) -> list[str]:
+    """Return those of `modules` that have to be compiled; the others are loaded.
+
+    For programs that have no threads yet: nothing may be compiled elsewhere meanwhile.
+    """
+    from numba.core import event
+
+    class RefusedError(Exception):
+        """A kernel was about to be compiled."""
+
+    class Refusal(event.Listener):
+        def on_start(self, event: object) -> None:
+            raise RefusedError
+
+        def on_end(self, event: object) -> None:
+            pass
+
+    found = []
+    for module in modules:
+        if module in _loaded:
+            continue
+        try:
+            with event.install_listener("numba:compile", Refusal()):
+                importlib.import_module(module).warm_up()
+            _loaded[module] = False
+        except RefusedError:
+            found.append(module)
+    return found
+
+
+def compile_in_parallel(*modules: str) -> None:
+    """Fill the cache with the kernels of `modules` in processes of their own, then load them.
+
+    For programs that may start processes, such as the command line, and have no threads yet; where
+    the cache is filled already, no process is started. What a process that fails leaves undone is
+    done here.
+
+    Parameters
+    ----------
+    *modules
+        Of :data:`MODULES`; none = all.
+    """
+    modules = modules or tuple(MODULES)
+    shares = shared_out(missing(*modules), min(len(os.sched_getaffinity(0)), _MOST_PROCESSES))
+    processes = []
     try:
+        processes += [_compiling(share) for share in shares]
         for process in processes:
             process.wait()
     finally:
         for process in processes:
             process.kill()
+    compile_or_load(*modules)
+
+
+def shared_out(modules: list[str], processes: int) -> list[list[str]]:
+    """Return what each of at most `processes` processes compiles, so that the last is done soon.
+
+    Longest first, each to whoever has least to do; `plan` follows `price`, much of which it links.
+    """
+    costs = {module: MODULES[module] for module in modules if module != PLAN}
+    if PLAN in modules:
+        costs[PRICE if PRICE in costs else PLAN] = MODULES[PLAN] + costs.get(PRICE, 0.0)
+    shares: list[list[str]] = [[] for _ in range(min(processes, len(costs)))]
+    for module in sorted(costs, key=lambda module: -costs[module]):
+        least = min(shares, key=lambda share: sum(costs[other] for other in share))
+        least.append(module)
+    for share in shares:
+        if PLAN in modules and PRICE in share:
+            share.append(PLAN)
+    return shares
+
+
+def _compiling(modules: list[str]) -> subprocess.Popen[bytes]:
+    """Start a process that compiles the kernels of `modules`, one after the other."""
+    task = f"from edgeflow_opt.solvers import kernels; kernels.warm_up(*{modules!r})"
+    return subprocess.Popen(
+        # -P: the current folder must not stand in for the installed package.
+        [sys.executable, "-P", "-c", task],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )

@@ -23,6 +23,7 @@ from edgeflow_opt.solvers.base import Draft
 from edgeflow_opt.solvers.bounds import attainable_step, rounded_down
 from edgeflow_opt.solvers.engine import EngineAnswer
 from edgeflow_opt.solvers.incumbent import Incumbent
+from edgeflow_opt.solvers.kernels import MOLDABLE, PRICE
 from edgeflow_opt.solvers.polish import polish
 from edgeflow_opt.solvers.start import offer_start
 
@@ -183,6 +184,7 @@ class LevelSolve:
             return
         from edgeflow_opt.solvers.price import SOLVER
 
+        self.control.load_kernels(PRICE)
         plain = dataclasses.replace(self.options, params={})
         part = self.control.part(seconds)
         draft = SOLVER.solve(self.problem, self.arrays, plain, part)
@@ -198,6 +200,7 @@ class LevelSolve:
         if fixing and not self.closed and one_run_only(self.arrays):
             from edgeflow_opt.solvers.moldable import minimise, option_table
 
+            self.control.load_kernels(MOLDABLE)
             part = self.control.part(_OPTIONS_SHARE * self.control.left_s)
             self._options = minimise(option_table(self.arrays), stopped=lambda: part.stopped)
 

@@ -184,7 +184,7 @@ def test_kernels_are_loaded_before_the_clock_of_a_decision(
 ) -> None:
     """Compiling or loading kernels is done before the first policy starts."""
     done = []
-    monkeypatch.setattr(warm_up, "compile_once", lambda quiet: done.append("kernels"))
+    monkeypatch.setattr(warm_up, "compile_once", lambda quiet, *modules: done.append("kernels"))
     monkeypatch.setattr(OneGpu, "decide", lambda self, state: done.append("decision"))
     simulate(trace_file)
     assert done[:2] == ["kernels", "decision"]

@@ -13,6 +13,7 @@ FOLDER = Path(edgeflow_opt.solvers.__file__).parent
 FILES = sorted(
     [
         *(FOLDER / "price").glob("*_kernels.py"),
+        *(FOLDER / "plan").glob("*_kernels.py"),
         *(FOLDER / "greedy").glob("*.py"),
         FOLDER / "polish_kernels.py",
         FOLDER / "leftovers.py",
@@ -21,12 +22,12 @@ FILES = sorted(
 
 
 def _kernels() -> dict[str, list[tuple[Path, ast.FunctionDef]]]:
-    """Return the functions with one of the two decorators, by name."""
+    """Return the functions with one of the decorators, by name."""
     found: dict[str, list[tuple[Path, ast.FunctionDef]]] = {}
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef) and any(
-                isinstance(mark, ast.Name) and mark.id in ("kernel", "entry")
+                isinstance(mark, ast.Name) and mark.id in ("kernel", "shared", "entry")
                 for mark in node.decorator_list
             ):
                 found.setdefault(node.name, []).append((path, node))

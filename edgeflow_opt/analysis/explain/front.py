@@ -24,7 +24,7 @@ from edgeflow_opt.analysis.explain.room import Clock, Room, ask
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem import SolveStatus, check
 from edgeflow_opt.problem.arrays import arrays_of
-from edgeflow_opt.solvers import warm_up
+from edgeflow_opt.solvers import kernels_of, warm_up
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem, Schedule
@@ -78,7 +78,7 @@ def explain(
             raise UsageError(f"job {name!r} has no deadline to miss")
     if schedule is not None and not check(problem, schedule).valid:
         raise UsageError("schedule: must be valid; 'edgeflow check' tells why it is not")
-    warm_up()
+    warm_up(*kernels_of("auto"))
     clock = Clock(time_limit_s)
     if schedule is None or schedule.objective is None:
         limit = None if time_limit_s is None else _SOLVE_SHARE * time_limit_s

@@ -12,6 +12,7 @@ from edgeflow_opt.formulations.plans import plan_of
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers.control import SolveControl
 from edgeflow_opt.solvers.front import solve
+from edgeflow_opt.solvers.kernels import PLAN, PRICE, warm_up
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem
@@ -37,6 +38,7 @@ def generated_plans(problem: EpochProblem, seconds: float = _SECONDS) -> JobPlan
 
     arrays = arrays_of(problem)
     schedule = solve(problem, "edgeflow-select", levels=1).schedule
+    warm_up(PRICE, PLAN)
     control = SolveControl(seconds)
     data = pricing_data(arrays)
     generation = Generation(data, 1, control)

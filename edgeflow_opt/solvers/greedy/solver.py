@@ -24,6 +24,7 @@ from edgeflow_opt.solvers.greedy.tables import (
     table,
 )
 from edgeflow_opt.solvers.greedy.value import value_of
+from edgeflow_opt.solvers.kernels import GREEDY
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem, ObjectiveValue
@@ -134,7 +135,11 @@ class GreedySolver:
         if select_jobs:
             summary = "EdgeFlow heuristic with job selection under overload (Moore-Hodgson)"
         self.capabilities = Capabilities(
-            summary=summary, exact=False, features=frozenset(FEATURES), params=MEANINGS
+            summary=summary,
+            exact=False,
+            features=frozenset(FEATURES),
+            params=MEANINGS,
+            kernels=(GREEDY,),
         )
 
     def solve(

@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from edgeflow_opt.solvers.compiled import kernel
 from edgeflow_opt.solvers.price.hull_kernels import useful_length
 from edgeflow_opt.solvers.price.knapsack_kernels import bins_for
 
@@ -40,6 +40,9 @@ _LESS = 1.0 - 1e-9
 
 #: What the search says where there are too many labels, and where no plan is cheap enough.
 _TOO_MANY, _NONE = -2, -1
+
+# Arguments of kernels: a literal would have them compiled once for each value.
+_ZERO, _MOST_BINS, _OPTIMISTIC = np.int64(0), np.int64(BINS), np.bool_(True)
 
 
 class LabelSpace(NamedTuple):
@@ -87,7 +90,7 @@ def label_space(data: Any) -> LabelSpace:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _loss(data: Any, j: int, s: int, m: int, state: int, width: int) -> float:
     """Return the seconds lost by a run of mode `m` that begins in `s` after `state`."""
     if s == 0 and m == data.running[j]:
@@ -101,10 +104,10 @@ def _loss(data: Any, j: int, s: int, m: int, state: int, width: int) -> float:
     return data.restart_s[j] if site == data.site[m] else data.migration_s[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scale(data: Any, j: int, work: float, space: Any) -> tuple[int, float]:
     """Return the number of bins for `work` that rounds the credits little, and bins per work."""
-    count = 0
+    count = _ZERO
     longest = 0.0
     for s in range(data.first[j], data.end[j]):
         length = useful_length(data, j, s)
@@ -114,11 +117,11 @@ def _scale(data: Any, j: int, work: float, space: Any) -> tuple[int, float]:
         for m in range(data.mode_start[j], data.mode_start[j + 1]):
             space.gain[count] = data.rate[m] * length
             count += 1
-    bins = bins_for(space.gain, count, work, BINS, True)
+    bins = bins_for(space.gain, count, work, _MOST_BINS, _OPTIMISTIC)
     return bins, bins / work
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(data: Any, j: int, bins: int, scale: float, space: Any) -> float:
     """Fill ``space.rest`` with R(s, x, b); return the bound on a whole plan."""
     begin, stop = data.first[j], data.end[j]
@@ -128,7 +131,8 @@ def _fill(data: Any, j: int, bins: int, scale: float, space: Any) -> float:
     states = width + data.capacity.shape[0] + 1 if lossy else 1
     size = bins + 1
     for x in range(states):
-        space.rest[stop, x, :size] = np.inf
+        for b in range(size):
+            space.rest[stop, x, b] = np.inf
         space.rest[stop, x, 0] = 0.0
     for s in range(stop - 1, begin - 1, -1):
         length = useful_length(data, j, s)
@@ -137,10 +141,9 @@ def _fill(data: Any, j: int, bins: int, scale: float, space: Any) -> float:
             if lossy and x < width:
                 idle = width + 1 + data.site[lo + x]
             here = space.rest[s, x, :size]
-            if space.may_idle[s]:
-                here[:] = space.rest[s + 1, idle, :size]
-            else:
-                here[:] = np.inf
+            ahead = space.rest[s + 1, idle, :size]
+            for b in range(size):
+                here[b] = ahead[b] if space.may_idle[s] else np.inf
             for i in range(width):
                 cost = space.price[s, i]
                 if cost < 0.0:
@@ -163,7 +166,7 @@ def _fill(data: Any, j: int, bins: int, scale: float, space: Any) -> float:
     return float(space.rest[begin, start, bins])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _keep(space: Any, count: int, total: int) -> int:
     """Append the candidates that no other dominates, cheapest first; return the new total."""
     if count == 0:
@@ -199,7 +202,7 @@ def _keep(space: Any, count: int, total: int) -> int:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _search(data: Any, j: int, need: float, upper: float, scale: float, space: Any) -> int:
     """Return the label of the cheapest plan that costs at most `upper`, or why there is none."""
     begin, stop = data.first[j], data.end[j]
@@ -218,7 +221,7 @@ def _search(data: Any, j: int, need: float, upper: float, scale: float, space: A
     space.before[0] = 0.0
     space.parent[0] = -1
     space.mode[0] = -1
-    total = 1
+    total = _ZERO + 1
     # A plan may have to hold a mode after the work is done.
     bound_ahead = False
     for s in range(begin, stop):
@@ -228,7 +231,7 @@ def _search(data: Any, j: int, need: float, upper: float, scale: float, space: A
         length = useful_length(data, j, s)
         for to in range(states):
             first[s + 1, to] = total
-            count = 0
+            count = _ZERO
             for x in range(states):
                 # Of the state `x` into the state `to`: by a mode, or idle.
                 low_mode, high_mode = 0, 0
@@ -294,7 +297,7 @@ def _search(data: Any, j: int, need: float, upper: float, scale: float, space: A
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cheapest_plan(
     data: Any,
     j: int,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from edgeflow_opt.solvers.compiled import entry, kernel
 from edgeflow_opt.solvers.plan.label_kernels import cheapest_plan
 from edgeflow_opt.solvers.price.insertion_kernels import insert
 from edgeflow_opt.solvers.price.knapsack_kernels import knapsack
@@ -14,8 +14,11 @@ from edgeflow_opt.solvers.price.lossy_kernels import lossy_knapsack
 from edgeflow_opt.solvers.price.row_kernels import credit_of, row_cost
 from edgeflow_opt.solvers.price.run_kernels import cheapest_run
 
+#: Not a literal: the knapsacks are compiled once for either rounding.
+_OPTIMISTIC = np.bool_(True)
 
-@njit(cache=True, nogil=True)
+
+@entry
 def price_plans(
     data: Any,
     prices: Any,
@@ -117,7 +120,7 @@ def price_plans(
     return tables
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _binned(
     data: Any,
     j: int,
@@ -132,11 +135,11 @@ def _binned(
     if data.lossy[j]:
         bins = (space.best.shape[1] - 1) // 2
         return lossy_knapsack(
-            data, j, prices, data.capacity, data.need[j], upper, bins, True,
+            data, j, prices, data.capacity, data.need[j], upper, bins, _OPTIMISTIC,
             space.lossy_table, space.gain, space.best, row,
         )  # fmt: skip
     bins = space.table.shape[1] - 1
     return knapsack(
-        data, j, prices, data.capacity, data.need[j], multiplier, hull_cost, upper, bins, True,
+        data, j, prices, data.capacity, data.need[j], multiplier, hull_cost, upper, bins, _OPTIMISTIC,
         space.table, space.start, space.mode, space.gain, space.cost, space.steps, row,
     )  # fmt: skip

@@ -52,6 +52,7 @@ from edgeflow_opt.solvers.base import Capabilities, take_flag
 from edgeflow_opt.solvers.bounds import attainable_step, rounded_down
 from edgeflow_opt.solvers.cpsat import CpSatEngine
 from edgeflow_opt.solvers.highs import HighsEngine
+from edgeflow_opt.solvers.kernels import BY_LEVELS, PLAN, PRICE
 from edgeflow_opt.solvers.lexicographic import SMALL_COLUMNS, LevelSolve
 from edgeflow_opt.solvers.plan.branch import Branch
 from edgeflow_opt.solvers.plan.generation import Generation
@@ -122,6 +123,7 @@ class PlanSolver:
         exact=True,
         features=frozenset({"losses", "must_meet", "moldable", "best_effort"}),
         requires=("highspy", "ortools", "numba"),
+        kernels=(*BY_LEVELS, PRICE, PLAN),
         params={
             "master": "'cpsat' (default) or 'highs': who solves the restricted master in integers",
             "prices": "false: without plan and bound of the price engine (default true)",

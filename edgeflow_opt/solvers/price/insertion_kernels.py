@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edgeflow_opt.solvers.compiled import kernel
+from edgeflow_opt.solvers.compiled import kernel, shared
 from edgeflow_opt.solvers.price.hull_kernels import segments_of, select_segments, useful_length
 from edgeflow_opt.solvers.price.knapsack_kernels import knapsack
 from edgeflow_opt.solvers.price.lossy_kernels import lossy_knapsack
@@ -58,7 +58,7 @@ def workspace(data: Any, bins: int) -> Workspace:
     )
 
 
-@kernel
+@shared
 def insert(data: Any, j: int, prices: Any, available: Any, space: Any) -> float:
     """Find a cheap plan that meets the deadline of job `j` within `available`.
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeflow_opt.solvers.compiled import kernel
+from edgeflow_opt.solvers.compiled import kernel, shared
 from edgeflow_opt.solvers.price.hull_kernels import useful_length
 
 #: Cost of a state that cannot be reached; twice this is still a 32-bit integer.
@@ -183,7 +183,7 @@ def _relax(new: Any, old: Any, low: int, high: int, gain: int, cost: Any) -> Non
             target[b] = other if other < target[b] else target[b]
 
 
-@kernel
+@shared
 def knapsack(
     data: Any,
     j: int,

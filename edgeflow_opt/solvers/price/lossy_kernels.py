@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeflow_opt.solvers.compiled import kernel
+from edgeflow_opt.solvers.compiled import kernel, shared
 from edgeflow_opt.solvers.price.hull_kernels import useful_length
 from edgeflow_opt.solvers.price.knapsack_kernels import bins_for
 
@@ -51,7 +51,7 @@ def _bins(work: float, scale: float, optimistic: bool) -> int:
     return int(np.floor(ratio + abs(ratio) * _ROOM))
 
 
-@kernel
+@shared
 def lossy_knapsack(
     data: Any,
     j: int,

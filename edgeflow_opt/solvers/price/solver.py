@@ -14,6 +14,7 @@ from edgeflow_opt.formulations.plans import empty_plan, plan_of, trim, walk
 from edgeflow_opt.problem import LevelReport, Limit, SolveStatus
 from edgeflow_opt.solvers.base import Capabilities, Draft
 from edgeflow_opt.solvers.bounds import rounded_down
+from edgeflow_opt.solvers.kernels import GREEDY, MOLDABLE, PRICE
 from edgeflow_opt.solvers.price.dual import COLD_ITERATIONS, DualResult, HullDual, minimise
 from edgeflow_opt.solvers.price.exact_dual import REACH, WARM_REACH, ExactDual
 from edgeflow_opt.solvers.price.pricing_data import pricing_data
@@ -50,6 +51,7 @@ class PriceSolver:
         exact=True,
         features=frozenset({"losses", "must_meet", "moldable", "best_effort"}),
         requires=("numba",),
+        kernels=(GREEDY, PRICE),
         params={
             "iterations": f"evaluations of the hull dual (default {COLD_ITERATIONS}; {WARM_ITERATIONS} with prices)",
             "exact_iterations": f"evaluations of the exact dual (default {EXACT_ITERATIONS})",
@@ -69,6 +71,7 @@ class PriceSolver:
             # Options may be enumerated: their linear program is stronger than any price of work.
             from edgeflow_opt.solvers.moldable import solve_options
 
+            control.load_kernels(MOLDABLE)
             return solve_options(problem, arrays, options, control)
         return _Solve(problem, arrays, options, control).run()
 

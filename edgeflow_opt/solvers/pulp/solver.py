@@ -6,6 +6,7 @@ import importlib.util
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.solvers.base import FEATURES, Capabilities
+from edgeflow_opt.solvers.kernels import BY_LEVELS
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem
@@ -39,6 +40,7 @@ class PulpSolver:
             exact=True,
             features=frozenset(FEATURES),
             requires=("pulp",),
+            kernels=BY_LEVELS,
             params=dict.fromkeys(free_parameters(self.native), "see PuLP"),
         )
 
@@ -74,7 +76,11 @@ class PulpFamily:
             names = ", ".join(f"pulp:{name}" for name in available_solvers())
             summary = f"any solver that PuLP knows; here: {names or 'none'}"
         return Capabilities(
-            summary=summary, exact=True, features=frozenset(FEATURES), requires=("pulp",)
+            summary=summary,
+            exact=True,
+            features=frozenset(FEATURES),
+            requires=("pulp",),
+            kernels=BY_LEVELS,
         )
 
     def member(self, name: str) -> PulpSolver:
