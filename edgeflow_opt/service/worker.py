@@ -19,6 +19,9 @@ from typing import Any
 
 from edgeflow_opt.errors import EdgeflowError, InputError
 
+#: How much a solver process gives way to the one that it works for.
+_NICE = 5
+
 #: Seconds after which an alarm ends a process beyond the time that its parent would allow it.
 _ALARM_GRACE_S = 5.0
 
@@ -34,6 +37,8 @@ def main(descriptor: int, memory_mib: int) -> None:
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
+    # Whoever watches the clock must get the processor when time is up.
+    os.nice(_NICE)
     # What solvers print belongs to nobody.
     with open(os.devnull, "w") as sink:
         os.dup2(sink.fileno(), 1)

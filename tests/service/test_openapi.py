@@ -42,7 +42,7 @@ def app() -> Iterator[Any]:
 
 @schema.parametrize()
 @settings(
-    max_examples=int(os.environ.get("EDGEFLOW_FUZZ_EXAMPLES", "8")),
+    max_examples=int(os.environ.get("EDGEFLOW_FUZZ_EXAMPLES", "5")),
     deadline=None,
     derandomize=True,
     phases=(Phase.explicit, Phase.generate),

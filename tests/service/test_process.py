@@ -88,8 +88,29 @@ def _service(folder: Path, extra_path: Path | None = None) -> Iterator[_Service]
         service.close()
 
 
-def test_what_is_acknowledged_survives_kill_9(tmp_path: Path) -> None:
-    """Killed amid a stream of events, the service has after a restart all that it acknowledged."""
+def _kill_solvers_then_stop(service: _Service) -> None:
+    """Check that a killed solver process is replaced, and that SIGTERM lets a solve answer."""
+    problem = EpochProblem(grid=Grid.uniform(0.0, 60.0, 6), sites=sites(), jobs=(job("a"),))
+    document = {"problem": problem_to_dict(problem), "time_limit_s": 30}
+    for process in service.solvers():
+        process.kill()
+    status, answer = service.ask("POST", "/solve", document)
+    assert (status, answer["schedule"]["objective"]["met_weight"]) == (200, 1.0)
+    answers: list[tuple[int, Any]] = []
+    hanging = {**document, "solver": "hanging"}
+    asker = threading.Thread(target=lambda: answers.append(service.ask("POST", "/solve", hanging)))
+    asker.start()
+    time.sleep(2.0)
+    service.process.send_signal(signal.SIGTERM)
+    asker.join(30.0)
+    assert answers[0][0] == 200
+    assert answers[0][1]["rung"] == "edgeflow-select"
+    assert "cancelled" in answers[0][1]["message"]
+    assert service.process.wait(30.0) == 0
+
+
+def test_killed_restarted_stopped(tmp_path: Path, plug_in_folder: Path) -> None:
+    """Nothing acknowledged is lost under kill -9; solvers are replaced; SIGTERM exits with 0."""
     cluster = problem_to_dict(EpochProblem(grid=Grid((0.0, 1.0)), sites=sites(), jobs=()))
     acknowledged: list[str] = []
     with _service(tmp_path) as service:
@@ -121,7 +142,7 @@ def test_what_is_acknowledged_survives_kill_9(tmp_path: Path) -> None:
         sender.join()
         # Solver processes end with the one that they serve.
         assert psutil.wait_procs(solvers, timeout=20)[1] == []
-    with _service(tmp_path) as service:
+    with _service(tmp_path, plug_in_folder) as service:
         status, snapshot = service.ask("GET", f"/sessions/{name}")
         assert status == 200
         kept = [one["id"] for one in snapshot["cluster"]["jobs"]]
@@ -131,30 +152,7 @@ def test_what_is_acknowledged_survives_kill_9(tmp_path: Path) -> None:
         assert snapshot["decisions"] == 1
         status, decision = service.ask("POST", f"/sessions/{name}/decide", {"time_limit_s": 1})
         assert (status, len(decision["reasons"])) == (200, len(kept))
-
-
-def test_kill_9_of_a_solver_and_a_graceful_stop(tmp_path: Path, plug_in_folder: Path) -> None:
-    """A killed solver process is replaced; SIGTERM lets a solve under way answer, and exits with 0."""
-    problem = EpochProblem(grid=Grid.uniform(0.0, 60.0, 6), sites=sites(), jobs=(job("a"),))
-    document = {"problem": problem_to_dict(problem), "time_limit_s": 30}
-    with _service(tmp_path, plug_in_folder) as service:
-        for process in service.solvers():
-            process.kill()
-        status, answer = service.ask("POST", "/solve", document)
-        assert (status, answer["schedule"]["objective"]["met_weight"]) == (200, 1.0)
-        answers: list[tuple[int, Any]] = []
-        hanging = {**document, "solver": "hanging"}
-        asker = threading.Thread(
-            target=lambda: answers.append(service.ask("POST", "/solve", hanging))
-        )
-        asker.start()
-        time.sleep(2.0)
-        service.process.send_signal(signal.SIGTERM)
-        asker.join(30.0)
-        assert answers[0][0] == 200
-        assert answers[0][1]["rung"] == "edgeflow-select"
-        assert "cancelled" in answers[0][1]["message"]
-        assert service.process.wait(30.0) == 0
+        _kill_solvers_then_stop(service)
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     seen = [line for line in lines if line["message"] == "request" and line["route"] == "/solve"]
     assert [line["status"] for line in seen] == [200, 200]

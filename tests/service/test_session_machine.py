@@ -33,7 +33,7 @@ from edgeflow_opt.solvers import solve
 from tests.service.clusters import job, sites
 
 #: Steps in all; 10,000 take some minutes.
-STEPS = int(os.environ.get("EDGEFLOW_SESSION_STEPS", "200"))
+STEPS = int(os.environ.get("EDGEFLOW_SESSION_STEPS", "150"))
 STEPS_A_HISTORY = 25
 
 OPTIONS = SessionOptions(slot_s=60.0, max_slots=6)
@@ -211,7 +211,7 @@ def test_random_histories() -> None:
             max_examples=max(1, STEPS // STEPS_A_HISTORY),
             stateful_step_count=STEPS_A_HISTORY,
             deadline=None,
-            derandomize=STEPS <= 200,
+            derandomize=STEPS <= 150,
             suppress_health_check=list(HealthCheck),
         ),
     )
