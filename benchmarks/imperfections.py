@@ -29,7 +29,7 @@ from benchmarks.online import FORMAT, table, traces_of
 POLICIES = ("edf", "tiresias", "afs", "elasticflow", "edgeflow", "edgeflow-select")
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.5)
 SLACKS = (300.0, 900.0)
-MODES = ("counted", "free", "repack", "fixed", "spread")
+MODES = ("counted", "free", "repack", "fixed", "wait", "spread")
 
 
 def points(options: argparse.Namespace) -> Iterator[dict[str, Any]]:

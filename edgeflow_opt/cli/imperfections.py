@@ -19,8 +19,8 @@ Placement = Annotated[
         "--placement",
         metavar="MODE",
         help="Place jobs on GPUs: free (moving a job to make room costs nothing), repack (a moved "
-        "job pays its restart), fixed (nobody moves: what fits nowhere shrinks or waits) or spread "
-        "(it lies on more nodes). Default: GPUs are only counted.",
+        "job pays its restart), or nobody moves and what fits nowhere shrinks or waits (fixed), "
+        "waits (wait), or lies on more nodes (spread). Default: GPUs are only counted.",
     ),
 ]
 RateError = Annotated[

@@ -33,7 +33,7 @@ def test_placement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert imperfections.main(["placement", *TINY, "--json", str(file)]) == 0
     rows = json.loads(file.read_text())["rows"]
     met = {(row["value"], row["policy"]): row["met"] for row in rows}
-    assert len(met) == 10
+    assert len(met) == 12
     for policy in ("edgeflow", "edf"):
         assert met["free", policy] == met["counted", policy]
     assert "repacks a job" in capsys.readouterr().out

@@ -24,6 +24,7 @@ PLACEMENT_MODES: Mapping[str, str] = {
     "free": "running jobs are moved to make room, at no cost",
     "repack": "running jobs are moved to make room, and pay a restart",
     "fixed": "nobody is moved: a job that fits nowhere shrinks to a count that does, or waits",
+    "wait": "nobody is moved: a job that fits nowhere keeps what it holds, or waits",
     "spread": "nobody is moved: a job that fits nowhere lies on more nodes, at no cost",
 }
 
@@ -47,9 +48,10 @@ class PlacementMetrics:
         power of two of the free GPUs), over the time in which a job runs and a GPU is free; None
         where there is no such time. It is measured before the next decision mends it.
     delayed_jobs
-        Jobs that at least once were idle only because no place was left (``fixed``).
+        Jobs that at least once were idle only because no place was left (``fixed``, ``wait``).
     shrunk_jobs
-        Jobs that at least once got fewer GPUs than the policy gave them (``fixed``).
+        Jobs that at least once got fewer GPUs than the policy gave them (``fixed``), or could not
+        grow (``fixed``, ``wait``).
     spread_runs
         Times that a job was placed on more nodes than its number needs.
     """
@@ -150,7 +152,7 @@ class Placer:
         Returns
         -------
         allocation
-            The modes that they do hold: `wanted`, but for jobs that shrink or wait (``fixed``).
+            The modes that they do hold: `wanted`, but for jobs that shrink or wait.
         moved
             Jobs that go on in their mode on other GPUs although theirs are still usable.
         """
@@ -164,7 +166,7 @@ class Placer:
             for job in still_up:
                 if wanted.get(job) != active[job].mode:
                     cloud.tree.release(job)
-            if self.mode == "fixed":
+            if self.mode in ("fixed", "wait"):
                 self._place_or_shrink(cloud, active, demands, before[name], allocation)
             else:
                 cloud.tree = place_in(cloud.tree, demands, may_move=self._may_move, may_spread=True)
@@ -208,7 +210,11 @@ class Placer:
         before: Mapping[str, tuple[int, ...]],
         allocation: dict[str, Mode],
     ) -> None:
-        """Place the largest jobs first; one that fits nowhere keeps what it has, shrinks or waits."""
+        """Place the largest jobs first; one that fits nowhere keeps what it has, shrinks or waits.
+
+        A job that may shrink takes the largest of its smaller counts that fits. A waiting job is
+        considered again with the next decision.
+        """
         tree = cloud.tree
         for job in sorted((j for j in demands if j not in tree.held), key=lambda j: -demands[j]):
             ledger = active[job]
@@ -223,7 +229,9 @@ class Placer:
                 self._shrunk.add(job)
                 continue
             smaller = [
-                m for m in ledger.job.modes if m.site == cloud.name and m.gpus < demands[job]
+                m
+                for m in ledger.job.modes
+                if self.mode == "fixed" and m.site == cloud.name and m.gpus < demands[job]
             ]
             for mode in sorted(smaller, key=lambda m: -m.gpus):
                 gpus = tree.best_fit(mode.gpus)

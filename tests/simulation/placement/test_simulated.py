@@ -88,6 +88,9 @@ def test_a_job_that_fits_nowhere_shrinks() -> None:
     assert result.placement.delayed_jobs == 0
     # 30 s on one GPU, then the policy gives it two again.
     assert completions(result)["e"] == 55.0
+    result = simulate(jobs, [CLOUD], Fifo(), placement="wait")
+    assert (result.placement.shrunk_jobs, result.placement.delayed_jobs) == (0, 1)
+    assert completions(result)["e"] == 70.0
 
 
 def test_a_job_that_cannot_grow_keeps_what_it_has() -> None:
@@ -119,7 +122,7 @@ def test_histories_pass_the_check(mode: str, policy: str) -> None:
     assert result.placements
     row = result.to_dict()["placement"]
     assert row["mode"] == mode
-    if mode in ("fixed", "spread"):
+    if mode in ("fixed", "wait", "spread"):
         assert row["repacks"] == 0
     if mode in ("free", "repack"):
         assert row["delayed_jobs"] == row["shrunk_jobs"] == 0
