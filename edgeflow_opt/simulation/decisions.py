@@ -70,7 +70,7 @@ def check_decision(
             holders = [job for job, mode in decision.allocation.items() if mode.site == name]
             raise PolicyError(
                 f"{where}: site '{name}' has {capacity[name]} units, but {units} are given to "
-                f"{len(holders)} jobs ({shown(holders)})"
+                f"{len(holders)} job{'' if len(holders) == 1 else 's'} ({shown(holders)})"
             )
     wake_up = decision.wake_up
     if wake_up is not None and not (now < wake_up < math.inf):

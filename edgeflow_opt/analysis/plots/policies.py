@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.analysis.plots.style import (
@@ -84,7 +85,8 @@ def plot_sweep(
     Returns
     -------
     ax
-        The axes. Settings that are no numbers stand side by side in their order.
+        The axes. Settings that are no numbers stand side by side in their order; the axis of
+        numbers that at least double from one to the next is logarithmic.
 
     Raises
     ------
@@ -119,7 +121,11 @@ def plot_sweep(
         ax.plot(at, [m.mean for _, m in own], linewidth=2, markersize=6, label=policy, **look)
     _draw_bound_line(ax, comparison, name, places, measure)
     if numeric:
-        ax.set_xticks(sorted(places.values())) if len(places) <= 10 else None
+        if _doubles(sorted(places.values())):
+            ax.set_xscale("log", base=2)
+        if len(places) <= 10:
+            at = sorted(places.values())
+            ax.set_xticks(at, [f"{value:g}" for value in at])
     else:
         ax.set_xticks(list(places.values()), [str(v) for v in places])
     count = max((p.mean.count for p in points), default=0)
@@ -192,6 +198,11 @@ def plot_policies(
         pad=24 if bounds else 6,
     )  # fmt: skip
     return ax
+
+
+def _doubles(values: list[float]) -> bool:
+    """Return whether three values or more double, or more than that, from one to the next."""
+    return len(values) >= 3 and values[0] > 0 and all(b >= 2 * a for a, b in pairwise(values))
 
 
 def _within(end: float, measure: str) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from edgeflow_opt import EpochProblem, SolveResult, solve
-from edgeflow_opt.analysis import History
+from edgeflow_opt.analysis import History, PolicyComparison
 from edgeflow_opt.analysis.plots import (
     plot_gantt,
     plot_gap,
@@ -109,6 +109,19 @@ def test_a_notebook_shows_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(pyplot.get_fignums()) == len(before) + 1
     inline_svg(ax, "n", "nothing")
     assert pyplot.get_fignums() == before
+
+
+@pytest.mark.parametrize(
+    ("scales", "kind"),
+    [((1.0, 2.0, 4.0), "log"), ((1.0, 2.0, 3.0), "linear"), ((1.0, 2.0), "linear")],
+)
+def test_doubling_sweeps_are_logarithmic(scales: tuple[float, ...], kind: str) -> None:
+    """Settings that double stand at equal distances, others where they are; all are named."""
+    row = policies().rows[0]
+    rows = tuple(dataclasses.replace(row, settings={"arrival_scale": scale}) for scale in scales)
+    ax = plot_sweep(PolicyComparison(rows=rows))
+    assert ax.get_xscale() == kind
+    assert [label.get_text() for label in ax.get_xticklabels()] == [f"{s:g}" for s in scales]
 
 
 def test_bands_of_shares_are_shares() -> None:
