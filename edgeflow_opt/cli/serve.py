@@ -18,12 +18,12 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, whole("--port", "Port; 0 = any free one.", 0, 65535)] = 8000,
     store: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="SQLite file in which sessions outlive the service; without it they do not.",
-        ),
-    ] = None,
+        Path,
+        typer.Option(metavar="FILE", help="SQLite file in which sessions outlive the service."),
+    ] = Path("edgeflow-sessions.db"),
+    in_memory: Annotated[
+        bool, typer.Option("--in-memory", help="No file: sessions end with the service.")
+    ] = False,
     token_file: Annotated[
         Path | None,
         typer.Option(
@@ -63,7 +63,7 @@ def serve(
         host=host,
         port=port,
         tokens=_tokens(token_file),
-        store=store,
+        store=None if in_memory else store,
         workers=workers,
         memory_mib=memory_mib,
         waiting=waiting,
