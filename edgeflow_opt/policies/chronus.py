@@ -96,7 +96,8 @@ class ChronusPolicy:
 
         ordered = sorted((s for s in state.jobs if s.job.id not in refused), key=key)
         allocation = pack(ordered, self._clouds, free)
-        waits = len(allocation) < len(ordered)
+        # Nobody waits for a lease that no unit of the cluster could fulfil.
+        waits = any(s.job.id not in allocation and self._clouds.gangs(s.job) for s in ordered)
         if not waits:
             self._lease_end = -math.inf
         return Decision(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from edgeflow_opt.policies.base import Decision
 from edgeflow_opt.solvers.greedy import GreedyOptions
 from edgeflow_opt.solvers.greedy.kernel import Heuristic, Planned
-from edgeflow_opt.solvers.greedy.tables import JOB, MODE, WORK_MARGIN, Modes, level_table
+from edgeflow_opt.solvers.greedy.tables import JOB, MODE, Modes, level_table, present
 from edgeflow_opt.solvers.kernels import GREEDY
 
 if TYPE_CHECKING:
@@ -119,16 +120,10 @@ class EdgeFlowPolicy:
             return Decision(allocation={}), None
         if not self._tables.serve(state.sites) or self._tables.crowded(len(state.jobs)):
             self._tables = _JobTables(state.sites, self._options.knee_cap)
-        rows = [self._tables.row(job_state.job) for job_state in state.jobs]
-        planned = self._plan(state, rows, chosen, now_only)
-        plans = planned.plans
-        planned_jobs = np.flatnonzero(plans.table["segments"])
-        first = plans.table["first"][planned_jobs]
-        at_once = plans.pool["start"][first] <= 0.0
+        rows, changing = self._changing(state)
+        planned = self._plan(state, changing, chosen, now_only)
         allocation: dict[str, Mode] = {}
-        for index, mode in zip(
-            planned_jobs[at_once].tolist(), plans.pool["mode"][first[at_once]].tolist(), strict=True
-        ):
+        for index, mode in zip(planned.holders.tolist(), planned.held.tolist(), strict=True):
             job = state.jobs[index].job
             allocation[job.id] = job.modes[mode - rows[index].first_mode]
         out = np.flatnonzero(planned.refused).tolist()
@@ -143,43 +138,39 @@ class EdgeFlowPolicy:
         """Return when to be asked again; None, since the published rule never does."""
         return None
 
+    def _changing(self, state: ClusterState) -> tuple[list[_Row], FloatArray]:
+        """Return where the jobs stand in the tables, and what changes of them (see `present`)."""
+        tables = self._tables
+        site_index, arrived = tables.site_index, state.arrived
+        rows: list[_Row] = []
+        changing: list[float] = []
+        for seen in state.jobs:
+            job, mode, site = seen.job, seen.mode, seen.last_site
+            row = tables.row(job)
+            rows.append(row)
+            fresh = job.id in arrived
+            if mode is None:
+                last = -1 if site is None else site_index.get(site, -1)
+                changing += (row.number, seen.required_left, -1, 0.0, last, fresh)
+            else:
+                number = row.mode_index[mode.site, mode.gpus]
+                changing += (
+                    row.number, seen.required_left, number, seen.loss_left_s, site_index[site],
+                    fresh,
+                )  # fmt: skip
+        return rows, np.array(changing, dtype=np.float64).reshape(len(rows), -1)
+
     def _plan(
-        self, state: ClusterState, rows: list[_Row], chosen: BoolArray | None, now_only: bool
+        self, state: ClusterState, changing: FloatArray, chosen: BoolArray | None, now_only: bool
     ) -> Planned:
         """Return the plans of all jobs, in seconds from now: clocks may be at 1e9 s and more."""
         tables = self._tables
-        site_index = tables.site_index
-        times, free = _capacities(state.now, state.sites)
-        numbers = np.array([row.number for row in rows], dtype=np.int64)
-        changing = np.array(
-            [
-                (s.required_left, -1, 0.0, site_index.get(s.last_site, -1))
-                if s.mode is None
-                else (s.required_left, row.running(s.mode), s.loss_left_s, site_index[s.last_site])
-                for row, s in zip(rows, state.jobs, strict=True)
-            ]
-        ).T
-        jobs = tables.jobs[numbers]
-        jobs["deadline"] -= state.now
-        jobs["work"] = changing[0] * (1.0 + WORK_MARGIN)
-        run_mode = changing[1].astype(np.int64)
-        jobs["run_mode"] = run_mode
-        jobs["last_site"] = changing[3]
-        if self._options.charge_losses:
-            jobs["loss_left_s"] = changing[2]
-        else:
-            jobs["restart_s"] = jobs["migration_s"] = 0.0
-        if state.arrived:
-            jobs["fresh"] = [s.job.id in state.arrived for s in state.jobs]
-        stuck = (run_mode >= 0) & ~tables.usable[run_mode]
-        if stuck.any():
-            jobs["run_mode"][stuck] = -1
-            jobs["first_piece"][stuck & ~jobs["malleable"]] = len(times)
-        modes = Modes(
-            table=tables.modes[: tables.num_modes],
-            level_start=tables.level_start[numbers],
-            level_mode=tables.level_mode[: tables.num_levels],
-        )
+        times, free = tables.capacities(state)
+        jobs, level_start = present(
+            tables.jobs, tables.level_start, changing, float(state.now),
+            self._options.charge_losses, tables.usable, len(times),
+        )  # fmt: skip
+        modes = Modes(tables.modes[: tables.num_modes], level_start, tables.level_mode)
         return self._heuristic.plan(
             times, free, tables.is_cloud, False, jobs, modes, chosen, now_only
         )
@@ -213,10 +204,6 @@ class _Row:
     number: int
     first_mode: int
     mode_index: dict[tuple[str, int], int]
-
-    def running(self, mode: Mode) -> int:
-        """Return the number of the mode in which the job runs."""
-        return self.mode_index[mode.site, mode.gpus]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +241,9 @@ class _JobTables:
 
     def __init__(self, sites: Sequence[Site], knee_cap: bool) -> None:
         self._key = _site_key(sites)
+        self._served = tuple(sites)
+        self._lasting: tuple[FloatArray, IntArray] | None = None
+        self._lasting_since = 0.0
         self._knee_cap = knee_cap
         self._memory = {site.name: site for site in sites}
         self.site_index: dict[str | None, int] = {s.name: i for i, s in enumerate(sites)}
@@ -271,7 +261,22 @@ class _JobTables:
 
     def serve(self, sites: Sequence[Site]) -> bool:
         """Whether the tables were made for these sites; capacities may differ."""
-        return self._key == _site_key(sites)
+        if _same(sites, self._served):
+            return True
+        if self._key != _site_key(sites):
+            return False
+        self._served, self._lasting = tuple(sites), None
+        return True
+
+    def capacities(self, state: ClusterState) -> tuple[FloatArray, IntArray]:
+        """Return from when on capacities hold, see :func:`_capacities`, for sites that it serves."""
+        if self._lasting is not None and state.now >= self._lasting_since:
+            return self._lasting
+        found = _capacities(state.now, state.sites)
+        if found[1].shape[1] == 1:
+            # What holds from now on holds later too.
+            self._lasting, self._lasting_since = found, state.now
+        return found
 
     def crowded(self, num_jobs: int) -> bool:
         """Whether most jobs kept are not among the `num_jobs` unfinished ones."""
@@ -329,6 +334,11 @@ class _JobTables:
         self.num_levels = begin + len(level_mode)
         mode_index = {(m.site, m.gpus): first + i for i, m in enumerate(job.modes)}
         return _Kind(job.modes, first, mode_index, begin + level_start[0])
+
+
+def _same(sites: Sequence[Site], others: Sequence[Site]) -> bool:
+    """Whether these are the very same sites."""
+    return len(sites) == len(others) and all(map(operator.is_, sites, others))
 
 
 def _site_key(sites: Sequence[Site]) -> tuple[tuple[str, str, float | None], ...]:

@@ -198,6 +198,8 @@ class _Simulation:
         self.outcomes: list[Outcome | None] = [None] * len(jobs)
         self.active: dict[str, JobLedger] = {}
         """Unfinished jobs by id, in order of arrival."""
+        self.running: dict[str, JobLedger] = {}
+        """Those of them that hold a mode."""
         self.refused: set[str] = set()
         self.decision_s: list[float] = []
         # Future events: three sorted queues and at most one wake-up.
@@ -328,9 +330,11 @@ class _Simulation:
         near = now + 1e-6 + 1e-9 * abs(now)
         done = [
             ledger
-            for ledger in self.active.values()
+            for ledger in self.running.values()
             if ledger.completes_at <= near and ledger.complete_at(now)
         ]
+        # In order of arrival.
+        done.sort(key=lambda ledger: (ledger.job.arrival, ledger.index))
         for ledger in done:
             self.outcomes[ledger.index] = ledger.outcome(now)
             self.completed.append(ledger.job.id)
@@ -339,6 +343,7 @@ class _Simulation:
     def _retire(self, ledger: JobLedger) -> None:
         ledger.end(self.now)
         del self.active[ledger.job.id]
+        self.running.pop(ledger.job.id, None)
         if self.placer is not None:
             self.placer.release(ledger.job.id, self.now)
 
@@ -407,12 +412,17 @@ class _Simulation:
         allocation = decision.allocation
         if self.placer is not None:
             allocation = self._place(allocation)
-        for name, ledger in self.active.items():
+        running, active = self.running, self.active
+        begins = [(name, active[name]) for name in allocation if name not in running]
+        for name, ledger in [*running.items(), *begins]:
             mode, before = allocation.get(name), ledger.mode
             if mode is not before and mode != before:
                 ledger.end(now)
-                if mode is not None:
+                if mode is None:
+                    del running[name]
+                else:
                     ledger.begin(mode, now, self.overhead)
+                    running[name] = ledger
             if ledger.mode is None:
                 continue
             stall = self.event_loss
@@ -443,7 +453,7 @@ class _Simulation:
     def _notice_fruitless_wake_ups(self) -> None:
         """Count wake-ups in a row between which no job earned anything; refuse too many."""
         news = self.arrived or self.completed or self.capacity_changed
-        if news or any(ledger.earned(self.now) > 0.0 for ledger in self.active.values()):
+        if news or any(ledger.earned(self.now) > 0.0 for ledger in self.running.values()):
             self.fruitless = 0
             return
         self.fruitless += 1
@@ -464,7 +474,7 @@ class _Simulation:
             capacity_changed=self.capacity_changed,
             woken=self.woken,
             unfinished=len(self.active),
-            running=sum(ledger.mode is not None for ledger in self.active.values()),
+            running=len(self.running),
             decision_s=self.decision_s[-1],
         )
 

@@ -15,8 +15,11 @@ SELECT_SOLVER = GreedySolver("edgeflow-select", select_jobs=True)
 
 def warm_up() -> None:
     """Compile all kernels of the heuristic, or load them from the cache."""
+    import numpy as np
+
     from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site
     from edgeflow_opt.problem.arrays import arrays_of
+    from edgeflow_opt.solvers.greedy.tables import JOB, present
 
     # The edge can do the second job, and the cloud is free: rule 2 moves it there.
     modes = (Mode(site="cloud", gpus=1, rate=1.0), Mode(site="edge", gpus=1, rate=1.0))
@@ -27,3 +30,6 @@ def warm_up() -> None:
     )
     problem = EpochProblem(grid=Grid((0.0, 1.0, 2.0)), sites=sites, jobs=jobs)
     SELECT_SOLVER.solve(problem, arrays_of(problem), SolveOptions(), SolveControl(None))
+    # What policies use besides.
+    kept, usable = np.zeros(1, dtype=JOB), np.ones(1, dtype=np.bool_)
+    present(kept, np.zeros((1, 2), dtype=np.int64), np.zeros((1, 6)), 0.0, True, usable, 1)

@@ -21,7 +21,7 @@ from edgeflow_opt.solvers.greedy.tables import (
     new_sketch,
     record,
 )
-from edgeflow_opt.solvers.greedy.whole import WORK_ROWS, plan_all
+from edgeflow_opt.solvers.greedy.whole import HELD, HOLDERS, WORK_ROWS, plan_all
 
 
 class Heuristic:
@@ -105,16 +105,11 @@ class Heuristic:
             The plans are then what they would be up to there, and else maybe not made at all.
         """
         self.rules["now_only"] = now_only
-        order = np.lexsort((-jobs["weight"], jobs["deadline"], ~jobs["must"]))
-        order = order[jobs["deadline"][order] < np.inf]
-        ranked, num_chosen = order, len(order)
-        if self.select_jobs:
-            mine = np.ones(len(order), dtype=np.bool_) if chosen is None else chosen[order]
-            ranked = np.concatenate([order[mine], order[~mine]])
-            num_chosen = int(mine.sum())
         num_jobs, pieces = len(jobs), free.shape[1]
         pool = 8 * num_jobs + 1024
         room = pieces if snap else pieces + 4 * num_jobs + 64
+        if chosen is None:
+            chosen = np.ones(num_jobs, dtype=np.bool_)
         levels = int(np.diff(modes.level_start, axis=1).max(initial=1))
         while True:
             desk = self._desk
@@ -123,7 +118,7 @@ class Heuristic:
                     2 * num_jobs + 64, 2 * pool, room if snap else 2 * room, levels, is_cloud, snap
                 )
                 self._desk = desk if self.keeps_desk else None
-            planned = desk.plan(self.rules, times, free, jobs, modes, order, ranked, num_chosen)
+            planned = desk.plan(self.rules, times, free, jobs, modes, chosen)
             if not desk.timeline.state["overflow"]:
                 return planned
             pool *= 4
@@ -140,10 +135,14 @@ class Planned:
         The plan of every job, as segments.
     refused
         (n,) whether admission control refuses the job.
+    holders, held
+        The jobs that hold something at time 0, and their modes.
     """
 
     plans: Plans
     refused: BoolArray
+    holders: IntArray
+    held: IntArray
 
 
 class _Desk:
@@ -185,18 +184,15 @@ class _Desk:
         free: IntArray,
         jobs: Records,
         modes: Modes,
-        order: IntArray,
-        ranked: IntArray,
-        num_chosen: int,
+        chosen: BoolArray,
     ) -> Planned:
         """Plan all jobs; see :func:`~edgeflow_opt.solvers.greedy.whole.plan_all`."""
         num_jobs = len(jobs)
         plans = Plans(self._plans.table[:num_jobs], self._plans.pool, self._plans.state)
         refused = np.zeros(num_jobs, dtype=np.bool_)
         self.timeline.state["overflow"] = False
-        plan_all(
+        count = plan_all(
             self._sketch, self.timeline, plans, jobs, modes, rules, times, free,
-            order.copy(), ranked.copy(), num_chosen, self._queue, refused,
-            self._known, self._work,
+            chosen, self._queue, refused, self._known, self._work,
         )  # fmt: skip
-        return Planned(plans, refused)
+        return Planned(plans, refused, self._work[HOLDERS, :count], self._work[HELD, :count])

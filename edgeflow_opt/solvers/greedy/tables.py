@@ -264,3 +264,54 @@ def level_table(
                 total = kept
         level_start[j, num_sites] = total
     return level_start, level_mode[:total].copy()
+
+
+@entry
+def present(
+    kept: Records,
+    kept_levels: IntArray,
+    changing: FloatArray,
+    now: float,
+    charged: bool,
+    usable: BoolArray,
+    never: int,
+) -> tuple[Records, IntArray]:
+    """Return the records of unfinished jobs as they stand now, and their `level_start`.
+
+    Parameters
+    ----------
+    kept, kept_levels
+        Records by number, deadlines on the clock, and `level_start`.
+    changing
+        (n, 6) of each unfinished job: number, credit left, mode (-1 = idle), seconds of loss left,
+        last site (-1 = never ran), whether it is fresh.
+    now
+        Seconds on the clock.
+    charged
+        Whether plans count losses.
+    usable
+        (M,) whether a mode may be used. One that may not is left at once; a moldable job then
+        never runs again.
+    never
+        A piece after the last one.
+    """
+    jobs = np.empty(len(changing), kept.dtype)
+    levels = np.empty((len(changing), kept_levels.shape[1]), np.int64)
+    for i in range(len(changing)):
+        number = int(changing[i, 0])
+        jobs[i] = kept[number]
+        levels[i] = kept_levels[number]
+        jobs[i].deadline = kept[number].deadline - now
+        jobs[i].work = changing[i, 1] * (1.0 + WORK_MARGIN)
+        mode = int(changing[i, 2])
+        jobs[i].loss_left_s = changing[i, 3]
+        jobs[i].last_site = int(changing[i, 4])
+        jobs[i].fresh = changing[i, 5] > 0.0
+        if not charged:
+            jobs[i].loss_left_s = jobs[i].restart_s = jobs[i].migration_s = 0.0
+        if mode >= 0 and not usable[mode]:
+            mode = -1
+            if not kept[number].malleable:
+                jobs[i].first_piece = never
+        jobs[i].run_mode = mode
+    return jobs, levels

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
+from edgeflow_opt.solvers.greedy.job_queue import length, pop, push
 from edgeflow_opt.solvers.greedy.selection import select
 from edgeflow_opt.solvers.greedy.steps import (
     ALWAYS,
@@ -35,7 +38,14 @@ from edgeflow_opt.solvers.greedy.timeline import none_free_on_edge
 ADMIT_ALL, ADMIT_TOGETHER, ADMIT_ONE_BY_ONE = 0, 1, 2
 
 #: Rows of the work space, see :func:`plan_all`.
-WORK_ROWS = 4
+WORK_ROWS = 8
+
+
+#: Rows of it that tell who holds what now.
+HOLDERS, HELD = 6, 7
+
+# Arguments of kernels, see `tables`.
+MUST, MAY, NOBODY = np.bool_(True), np.bool_(False), np.int64(0)
 
 
 @kernel
@@ -68,6 +78,18 @@ def _keep(order: IntArray, count: int, refused: BoolArray) -> int:
     return kept
 
 
+@kernel
+def _append(jobs: Records, must: bool, queue: Records, order: IntArray, count: int) -> int:
+    """Append the jobs with deadlines that must, or need not, be met; return the new length."""
+    for j in range(len(jobs)):
+        if jobs[j].deadline < math.inf and jobs[j].must == must:
+            push(queue, jobs[j].deadline, -jobs[j].weight, j)
+    while length(queue) > 0:
+        order[count] = pop(queue)
+        count += 1
+    return count
+
+
 @written_out
 def _admit(
     sketch: Sketch,
@@ -79,6 +101,7 @@ def _admit(
     times: FloatArray,
     free: IntArray,
     order: IntArray,
+    num_jobs: int,
     refused: BoolArray,
     kept: IntArray,
     waiting: IntArray,
@@ -104,9 +127,9 @@ def _admit(
             continue
         if j >= 0:
             refused[j] = False
-        for i in range(len(order)):
+        for i in range(num_jobs):
             kept[i] = order[i]
-        count = _keep(kept, len(order), refused)
+        count = _keep(kept, num_jobs, refused)
         start_again(timeline, plans, times, free)
         now_late, _ = minimum_shares(
             sketch, timeline, plans, jobs, modes, rules, kept, count, until, waiting
@@ -208,36 +231,49 @@ def plan_all(
     rules: Record,
     times: FloatArray,
     free: IntArray,
-    order: IntArray,
-    ranked: IntArray,
-    num_chosen: int,
+    chosen: BoolArray,
     queue: Records,
     refused: BoolArray,
     known: BoolArray,
     work: IntArray,
-) -> None:
+) -> int:
     """Plan all jobs, on the free units as they are at first: ``free[k, s]`` from ``times[s]`` on.
 
-    `order` are the jobs with deadlines, in the order of step 1; `ranked` the same with the
-    `num_chosen` first that job selection looks at. Both are changed. `refused` (false before)
-    notes whom admission control refuses. `known` is work space of the length of the jobs, `work`
-    the same in :data:`WORK_ROWS` rows, the queue room for all jobs.
+    `chosen` are the jobs that job selection looks at. `refused` (false before) notes whom admission
+    control refuses. `known` is work space of the length of the jobs, `work` the same in
+    :data:`WORK_ROWS` rows, the queue room for all jobs.
+
+    Returns
+    -------
+    holders
+        How many jobs hold a mode at time 0; these are the first in row :data:`HOLDERS` of `work`,
+        the modes in row :data:`HELD`.
     """
     queue[0].job = 0
+    order, ranked = work[4], work[5]
+    # In deadline order, those that must be met first; of equal deadlines the larger weight.
+    count = _append(jobs, MUST, queue, order, NOBODY)
+    count = _append(jobs, MAY, queue, order, count)
     _admit(
-        sketch, timeline, plans, jobs, modes, rules, times, free, order, refused,
+        sketch, timeline, plans, jobs, modes, rules, times, free, order, count, refused,
         work[0], work[2],
     )  # fmt: skip
-    count = _keep(order, len(order), refused)
+    count = _keep(order, count, refused)
     if rules.select_jobs:
-        chosen = _keep(ranked, num_chosen, refused)
-        kept = chosen
-        for i in range(num_chosen, len(ranked)):
-            if not refused[ranked[i]]:
-                ranked[kept] = ranked[i]
+        num_chosen = 0
+        for i in range(count):
+            if chosen[order[i]]:
+                ranked[num_chosen] = order[i]
+                num_chosen += 1
+        kept = num_chosen
+        for i in range(count):
+            if not chosen[order[i]]:
+                ranked[kept] = order[i]
                 kept += 1
         start_again(timeline, plans, times, free)
-        select(sketch, timeline, plans, jobs, modes, rules, ranked, count, chosen, queue, work[2])
+        select(
+            sketch, timeline, plans, jobs, modes, rules, ranked, count, num_chosen, queue, work[2]
+        )
     else:
         _as_published(
             sketch, timeline, plans, jobs, modes, rules, times, free, order, count, queue,
@@ -248,3 +284,10 @@ def plan_all(
     queue[0].job = 0
     if rules.fill:
         fill(sketch, timeline, plans, jobs, modes, rules, order, count, refused, queue, work[2])
+    holders = 0
+    for j in range(len(jobs)):
+        if plans.table[j].segments > 0 and plans.pool[plans.table[j].first].start <= 0.0:
+            work[HOLDERS, holders] = j
+            work[HELD, holders] = plans.pool[plans.table[j].first].mode
+            holders += 1
+    return holders
