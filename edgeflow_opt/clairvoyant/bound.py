@@ -47,8 +47,9 @@ _ALONE_SHARE = 0.8
 #: Slots of the finer grid for each of the event times.
 _FINER = 3
 
-#: An online policy whose history is a schedule to begin with.
-_POLICY = "edgeflow-select"
+#: Online policies whose histories are schedules to begin with, and whether they are also shown only
+#: the jobs that prices choose: the cheapest first, so that long traces have a schedule in time.
+_POLICIES = (("srpt", True), ("edgeflow-select", False), ("edgeflow-select", True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,14 +262,15 @@ class _Work:
             prices, reach = root.prices, 0.02
 
     def simulate(self, stopped: Callable[[], bool]) -> None:
-        """Take the histories of an online policy: on all jobs, and on those that prices choose."""
+        """Take the histories of online policies on all jobs, and on those that prices choose."""
         self._keep(carried_out("nothing runs", self.jobs, self.sites, ()))
         assert self.root is not None
         worth = self.dual.data.job[self.root.share > 0.5]
         chosen = {self.jobs[index].id for index in worth.tolist()}
-        for shown in (None, chosen):
+        for policy, by_price in _POLICIES:
             if not self.settled and not stopped():
-                found = simulated(_POLICY, self.jobs, self.sites, shown, stopped)
+                shown = chosen if by_price else None
+                found = simulated(policy, self.jobs, self.sites, shown, stopped)
                 if found is not None:
                     self._keep(found)
 

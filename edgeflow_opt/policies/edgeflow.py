@@ -142,13 +142,17 @@ class EdgeFlowPolicy:
         """Return where the jobs stand in the tables, and what changes of them (see `present`)."""
         tables = self._tables
         site_index, arrived = tables.site_index, state.arrived
+        known, enter = tables.rows, tables.enter
         rows: list[_Row] = []
         changing: list[float] = []
         for seen in state.jobs:
             job, mode, site = seen.job, seen.mode, seen.last_site
-            row = tables.row(job)
+            name = job.id
+            row = known.get(name)
+            if row is None or row.job is not job:
+                row = enter(job)
             rows.append(row)
-            fresh = job.id in arrived
+            fresh = name in arrived
             if mode is None:
                 last = -1 if site is None else site_index.get(site, -1)
                 changing += (row.number, seen.required_left, -1, 0.0, last, fresh)
@@ -248,7 +252,8 @@ class _JobTables:
         self._memory = {site.name: site for site in sites}
         self.site_index: dict[str | None, int] = {s.name: i for i, s in enumerate(sites)}
         self.is_cloud = np.array([site.kind == "cloud" for site in sites], dtype=np.bool_)
-        self._rows: dict[str, _Row] = {}
+        self.rows: dict[str, _Row] = {}
+        """Where jobs stand, by id."""
         self._kinds: dict[tuple[int, float], _Kind] = {}
         self.num_modes = 0
         self.num_levels = 0
@@ -280,19 +285,12 @@ class _JobTables:
 
     def crowded(self, num_jobs: int) -> bool:
         """Whether most jobs kept are not among the `num_jobs` unfinished ones."""
-        return len(self._rows) > 4 * num_jobs + _KEPT_JOBS
+        return len(self.rows) > 4 * num_jobs + _KEPT_JOBS
 
-    def row(self, job: Job) -> _Row:
-        """Return where `job` stands, after entering it where it is new or has changed."""
-        row = self._rows.get(job.id)
-        if row is None or row.job is not job:
-            row = self._rows[job.id] = self._enter(
-                job, len(self._rows) if row is None else row.number
-            )
-        return row
-
-    def _enter(self, job: Job, number: int) -> _Row:
-        """Write the record of `job`."""
+    def enter(self, job: Job) -> _Row:
+        """Write the record of `job`, which is new or has changed; return where it stands."""
+        old = self.rows.get(job.id)
+        number = len(self.rows) if old is None else old.number
         key = (id(job.modes), job.memory_gib)
         kind = self._kinds.get(key)
         if kind is None:
@@ -308,7 +306,8 @@ class _JobTables:
         record["must"] = job.must_meet
         record["malleable"] = job.malleable
         self.level_start[number] = kind.level_start
-        return _Row(job, number, kind.first_mode, kind.mode_index)
+        row = self.rows[job.id] = _Row(job, number, kind.first_mode, kind.mode_index)
+        return row
 
     def _enter_kind(self, job: Job) -> _Kind:
         """Append the modes and levels of `job`."""

@@ -124,7 +124,7 @@ def test_no_schedule_on_a_grid_exceeds_the_bound(jobs, sites):
 @settings(max_examples=12)
 @given(jobs_strategy(most=6), sites_strategy(), st.integers(1, 3))
 def test_more_gpus_never_lower_the_bound(jobs, sites, more):
-    """With more GPUs at every moment the bound is as high or higher; linear ones within 0.1 %."""
+    """With more GPUs at every moment the bound is as high or higher; unconverged linear ones within 2 %."""
     cloud, edge = sites
     larger = dataclasses.replace(cloud, capacity=tuple((t, u + more) for t, u in cloud.capacity))
     few = clairvoyant_bound(jobs, [cloud, edge], schedule=False, time_limit_s=0.5)

@@ -186,6 +186,12 @@ def test_chronus_warrants_what_fits_and_keeps_leases() -> None:
     assert set(policy.decide(where).allocation) == {"slack"}
 
 
+def test_chronus_asks_for_no_wake_up_for_jobs_that_can_never_run() -> None:
+    """Without GPUs there is nothing to wait for: no wake-up, and the simulation ends."""
+    where = state(*waiting(job("a", 3, 99, requested=2)), c=0, arrived="a")
+    assert make_policy("chronus").decide(where).wake_up is None
+
+
 def test_afs_gives_one_gpu_to_each_and_the_rest_to_the_greatest_gain() -> None:
     """Three GPUs: one each, the third to the job that scales; two GPUs with three jobs: the shortest."""
     flat = job("flat", 10, None, rates=((1, 1.0), (2, 1.1)))

@@ -3,12 +3,16 @@
 import dataclasses
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.policies.base import ClusterState, JobState
 from edgeflow_opt.policies.registry import make_policy
 from edgeflow_opt.problem import Site
+from edgeflow_opt.simulation import simulate
 from edgeflow_opt.solvers.greedy import GreedyOptions
+from tests.policies.states import traces
 from tests.solvers.greedy.helpers import job
 
 CURVE = (("c", 1, 1.0), ("c", 2, 1.8), ("c", 4, 3.0))
@@ -162,3 +166,46 @@ def test_decisions_do_not_depend_on_the_clock(policy_name: str):
         jobs = [fresh(f"j{k}", now + 20 + 7 * k, 10 + 11 * k, *CURVE) for k in range(6)]
         allocations.append(held(policy_name, state(*jobs, c=8, now=now)))
     assert allocations[0] == allocations[1]
+
+
+class Twice:
+    """A policy that decides by plans made as far as need be, and by plans of everything."""
+
+    def __init__(self, name: str, options: dict[str, object]) -> None:
+        self.short, self.whole = (make_policy(name, **options) for _ in range(2))
+
+    def decide(self, state: ClusterState):
+        """Return the decision, after a comparison of the two."""
+        decision = self.short.decide(state)
+        assert decision == self.whole.plan(state).decision
+        return decision
+
+
+@settings(max_examples=120)
+@given(
+    traces(),
+    st.sampled_from(("edgeflow", "edgeflow-select")),
+    st.integers(1, 4),
+    st.integers(0, 2),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "late": st.sampled_from(("first", "last", "nothing")),
+            "admission": st.sampled_from(("none", "elasticflow", "per_job")),
+            "hopeless_by": st.sampled_from(("max_gpus", "free_gpus", "plan")),
+            "edge_order": st.sampled_from(("list", "deadline")),
+            "rule_1": st.booleans(),
+            "rule_2": st.booleans(),
+            "rule_3": st.booleans(),
+            "fill": st.booleans(),
+            "elastic": st.booleans(),
+        },
+    ),
+)
+def test_what_is_left_out_of_plans_changes_no_decision(jobs, name, gpus, servers, options):
+    """At every event of a trace the decision is that of the plans of all jobs to their ends."""
+    sites = (
+        Site(name="c", kind="cloud", capacity=((0.0, gpus),)),
+        Site(name="e", kind="edge", capacity=((0.0, servers),)),
+    )
+    simulate(jobs, sites, Twice(name, options))
