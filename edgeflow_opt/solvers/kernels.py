@@ -30,9 +30,9 @@ CLAIRVOYANT = "edgeflow_opt.clairvoyant"
 MODULES = {
     PLANS: 1.0,
     GREEDY: 14.0,
-    PRICE: 20.0,
+    PRICE: 14.0,
     MOLDABLE: 3.0,
-    PLAN: 12.0,
+    PLAN: 7.0,
     LEFTOVERS: 3.0,
     POLISH: 8.0,
     AFS: 1.0,

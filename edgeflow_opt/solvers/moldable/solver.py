@@ -212,8 +212,8 @@ def _filled(arrays: ProblemArrays, plan: IntArray) -> IntArray:
     available = arrays.capacity - usage(arrays, plan)
     need = arrays.work.copy()
     order = np.argsort(-arrays.weight / arrays.work, kind="stable")
-    fill_left_over(data, order[arrays.has_deadline[order]], True, rows, available, met, need)
-    fill_left_over(data, order, False, rows, available, met, need)
+    fill_left_over(data.tables, order[arrays.has_deadline[order]], True, rows, available, met, need)
+    fill_left_over(data.tables, order, False, rows, available, met, need)
     given = rows >= 0
     filled = plan.copy()
     filled[given] = data.mode_id[rows[given]]

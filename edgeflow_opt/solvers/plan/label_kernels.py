@@ -93,15 +93,15 @@ def label_space(data: Any) -> LabelSpace:
 @kernel
 def _loss(data: Any, j: int, s: int, m: int, state: int, width: int) -> float:
     """Return the seconds lost by a run of mode `m` that begins in `s` after `state`."""
-    if s == 0 and m == data.running[j]:
-        return data.loss_left_s[j]
+    if s == 0 and m == data.jobs[j].running:
+        return data.jobs[j].loss_left_s
     if state < width:
-        site = data.site[data.mode_start[j] + state]
+        site = data.modes[data.jobs[j].mode_start + state].site
     else:
         site = state - width - 1
         if site < 0:
             return 0.0
-    return data.restart_s[j] if site == data.site[m] else data.migration_s[j]
+    return data.jobs[j].restart_s if site == data.modes[m].site else data.jobs[j].migration_s
 
 
 @kernel
@@ -109,13 +109,13 @@ def _scale(data: Any, j: int, work: float, space: Any) -> tuple[int, float]:
     """Return the number of bins for `work` that rounds the credits little, and bins per work."""
     count = _ZERO
     longest = 0.0
-    for s in range(data.first[j], data.end[j]):
+    for s in range(data.jobs[j].first, data.jobs[j].end):
         length = useful_length(data, j, s)
         if length == longest:
             continue
         longest = length
-        for m in range(data.mode_start[j], data.mode_start[j + 1]):
-            space.gain[count] = data.rate[m] * length
+        for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
+            space.gain[count] = data.modes[m].rate * length
             count += 1
     bins = bins_for(space.gain, count, work, _MOST_BINS, _OPTIMISTIC)
     return bins, bins / work
@@ -124,10 +124,10 @@ def _scale(data: Any, j: int, work: float, space: Any) -> tuple[int, float]:
 @kernel
 def _fill(data: Any, j: int, bins: int, scale: float, space: Any) -> float:
     """Fill ``space.rest`` with R(s, x, b); return the bound on a whole plan."""
-    begin, stop = data.first[j], data.end[j]
-    lo = data.mode_start[j]
-    width = data.mode_start[j + 1] - lo
-    lossy = data.lossy[j]
+    begin, stop = data.jobs[j].first, data.jobs[j].end
+    lo = data.jobs[j].mode_start
+    width = data.jobs[j].mode_end - lo
+    lossy = data.jobs[j].lossy
     states = width + data.capacity.shape[0] + 1 if lossy else 1
     size = bins + 1
     for x in range(states):
@@ -139,7 +139,7 @@ def _fill(data: Any, j: int, bins: int, scale: float, space: Any) -> float:
         for x in range(states):
             idle = x
             if lossy and x < width:
-                idle = width + 1 + data.site[lo + x]
+                idle = width + 1 + data.modes[lo + x].site
             here = space.rest[s, x, :size]
             ahead = space.rest[s + 1, idle, :size]
             for b in range(size):
@@ -152,7 +152,7 @@ def _fill(data: Any, j: int, bins: int, scale: float, space: Any) -> float:
                 if lossy and x != i:
                     seconds = max(0.0, length - _loss(data, j, s, lo + i, x, width))
                 after = space.rest[s + 1, i if lossy else 0, :size]
-                step = int(np.ceil(data.rate[lo + i] * seconds * scale * (1.0 - 1e-9)))
+                step = int(np.ceil(data.modes[lo + i].rate * seconds * scale * (1.0 - 1e-9)))
                 step = min(step, size)
                 least = cost + after[0]
                 for b in range(step):
@@ -162,7 +162,7 @@ def _fill(data: Any, j: int, bins: int, scale: float, space: Any) -> float:
                 for b in range(len(target)):
                     other = source[b] + cost
                     target[b] = other if other < target[b] else target[b]
-    start = width + 1 + data.last_site[j] if lossy else 0
+    start = width + 1 + data.jobs[j].last_site if lossy else 0
     return float(space.rest[begin, start, bins])
 
 
@@ -205,16 +205,16 @@ def _keep(space: Any, count: int, total: int) -> int:
 @kernel
 def _search(data: Any, j: int, need: float, upper: float, scale: float, space: Any) -> int:
     """Return the label of the cheapest plan that costs at most `upper`, or why there is none."""
-    begin, stop = data.first[j], data.end[j]
-    lo = data.mode_start[j]
-    width = data.mode_start[j + 1] - lo
-    lossy = data.lossy[j]
+    begin, stop = data.jobs[j].first, data.jobs[j].end
+    lo = data.jobs[j].mode_start
+    width = data.jobs[j].mode_end - lo
+    lossy = data.jobs[j].lossy
     states = width + data.capacity.shape[0] + 1 if lossy else 1
     first, last, rest, price = space.first, space.last, space.rest, space.price
     for x in range(states):
         first[begin, x] = 0
         last[begin, x] = 0
-    start = width + 1 + data.last_site[j] if lossy else 0
+    start = width + 1 + data.jobs[j].last_site if lossy else 0
     last[begin, start] = 1
     space.cost[0] = 0.0
     space.work[0] = 0.0
@@ -243,7 +243,7 @@ def _search(data: Any, j: int, need: float, upper: float, scale: float, space: A
                 elif x >= width:
                     idle = x == to
                 else:
-                    idle = width + 1 + data.site[lo + x] == to
+                    idle = width + 1 + data.modes[lo + x].site == to
                 for label in range(first[s, x], last[s, x]):
                     cost, work, before = space.cost[label], space.work[label], space.before[label]
                     top = max(work, before)
@@ -263,14 +263,14 @@ def _search(data: Any, j: int, need: float, upper: float, scale: float, space: A
                     for i in range(low_mode, high_mode):
                         if price[s, i] < 0.0 or cost + price[s, i] > limit:
                             continue
-                        earned = data.rate[lo + i] * length
+                        earned = data.modes[lo + i].rate * length
                         if not lossy:
                             now, ago = work + earned, 0.0
                         elif x == i:
                             now, ago = work + earned, before
                         else:
                             loss = _loss(data, j, s, lo + i, x, width)
-                            now, ago = top + earned - data.rate[lo + i] * loss, top
+                            now, ago = top + earned - data.modes[lo + i].rate * loss, top
                         now = min(now, need)
                         missing = int((need - max(now, ago)) * scale * _LESS)
                         if cost + price[s, i] + rest[s + 1, to, missing] > limit:
@@ -331,16 +331,18 @@ def cheapest_plan(
         rounding. Without one the bound is `upper` where every plan costs more, and less where
         there were too many labels.
     """
-    begin, stop = data.first[j], data.end[j]
-    lo = data.mode_start[j]
-    width = data.mode_start[j + 1] - lo
+    begin, stop = data.jobs[j].first, data.jobs[j].end
+    lo = data.jobs[j].mode_start
+    width = data.jobs[j].mode_end - lo
     for s in range(begin, stop):
         row[s] = -1
         space.may_idle[s] = may_idle[j, s]
         for i in range(width):
             m = lo + i
-            fits = data.units[m] <= data.capacity[data.site[m], s] and allowed[s, m]
-            space.price[s, i] = prices[data.site[m], s] * data.units[m] if fits else -1.0
+            fits = data.modes[m].units <= data.capacity[data.modes[m].site, s] and allowed[s, m]
+            space.price[s, i] = (
+                prices[data.modes[m].site, s] * data.modes[m].units if fits else -1.0
+            )
     if stop <= begin or width == 0 or upper <= 0.0:
         return upper, False
     need = work * (1.0 - _ROOM)

@@ -89,8 +89,8 @@ class PlanPricing:
 
     def price(self, prices: FloatArray, branch: Branch) -> Priced:
         """Return bound and plans at `prices` (K, T), at least 0, for the schedules of `branch`."""
-        data = self.data._replace(
-            must_meet=self.data.must_meet | branch.met, priced=self.data.priced & ~branch.unmet
+        data = self.data.with_fates(
+            self.data.must_meet | branch.met, self.data.priced & ~branch.unmet
         )
         hull = self._hull
         hull.data = data
@@ -111,7 +111,7 @@ class PlanPricing:
                     return
                 last = min(stop, first + _CHUNK)
                 tables[number] += price_plans(
-                    data, prices, branch.allowed, branch.may_idle, first, last, hull.multiplier,
+                    data.tables, prices, branch.allowed, branch.may_idle, first, last, hull.multiplier,
                     hull_cost, hull.whole_cost, *self._space(number), cost, plan_cost, rows,
                 )  # fmt: skip
                 reached[first:last] = True

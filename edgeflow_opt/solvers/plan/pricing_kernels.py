@@ -67,38 +67,38 @@ def price_plans(
     for j in range(begin, stop):
         cost[j] = hull_cost[j]
         plan_cost[j] = np.inf
-        must = data.must_meet[j]
-        if cost[j] == np.inf or (cost[j] >= data.weight[j] and not must):
+        must = data.jobs[j].must_meet
+        if cost[j] == np.inf or (cost[j] >= data.jobs[j].weight and not must):
             continue
-        first, end = data.first[j], data.end[j]
+        first, end = data.jobs[j].first, data.jobs[j].end
         unbranched = True
         for s in range(num_slots):
             row[s] = -1
             unbranched = unbranched and may_idle[j, s]
-            for m in range(data.mode_start[j], data.mode_start[j + 1]):
+            for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
                 unbranched = unbranched and allowed[s, m]
-        if not data.malleable[j]:
-            found = cheapest_run(data, j, prices, data.capacity, data.need[j])[0]
+        if not data.jobs[j].malleable:
+            found = cheapest_run(data, j, prices, data.capacity, data.jobs[j].need)[0]
             if found < np.inf:
                 # Sliding sums round by at most eps times all that was ever added to them.
                 added = 0.0
-                for i in range(data.mode_start[j], data.mode_start[j + 1]):
+                for i in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
                     for s in range(first, end):
-                        added += prices[data.site[i], s] * data.units[i]
+                        added += prices[data.modes[i].site, s] * data.modes[i].units
                 found -= 1e-12 * added
         else:
-            upper = data.weight[j]
+            upper = data.jobs[j].weight
             if must:
                 # More than any plan costs.
                 for s in range(first, end):
                     dearest = 0.0
-                    for m in range(data.mode_start[j], data.mode_start[j + 1]):
-                        dearest = max(dearest, prices[data.site[m], s] * data.units[m])
+                    for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
+                        dearest = max(dearest, prices[data.modes[m].site, s] * data.modes[m].units)
                     upper += dearest
-            if not data.lossy[j] and unbranched:
+            if not data.jobs[j].lossy and unbranched:
                 upper = min(upper, whole_cost[j])
             found, exact = cheapest_plan(
-                data, j, prices, allowed, may_idle, data.need[j], upper, labels, row
+                data, j, prices, allowed, may_idle, data.jobs[j].need, upper, labels, row
             )
             if not exact and found < upper:
                 # Too many labels: bins of work bound the cost, too, and find another plan.
@@ -106,12 +106,12 @@ def price_plans(
                 found = max(found, _binned(
                     data, j, prices, multiplier[j], hull_cost[j], upper, space, row
                 ))  # fmt: skip
-            elif not exact and must and (data.lossy[j] or not unbranched):
+            elif not exact and must and (data.jobs[j].lossy or not unbranched):
                 found = np.inf
         cost[j] = max(hull_cost[j], found)
-        if cost[j] == np.inf or (cost[j] >= data.weight[j] and not must):
+        if cost[j] == np.inf or (cost[j] >= data.jobs[j].weight and not must):
             continue
-        if data.malleable[j] and credit_of(data, j, row, first, end) >= data.target[j]:
+        if data.jobs[j].malleable and credit_of(data, j, row, first, end) >= data.jobs[j].target:
             plan_cost[j] = row_cost(data, row, prices, first, end)
         else:
             plan_cost[j] = insert(data, j, prices, data.capacity, space)
@@ -132,14 +132,14 @@ def _binned(
     row: Any,
 ) -> float:
     """Return a bound on the cost of every plan of job `j`, by bins of work; `row` is its plan."""
-    if data.lossy[j]:
+    if data.jobs[j].lossy:
         bins = (space.best.shape[1] - 1) // 2
         return lossy_knapsack(
-            data, j, prices, data.capacity, data.need[j], upper, bins, _OPTIMISTIC,
+            data, j, prices, data.capacity, data.jobs[j].need, upper, bins, _OPTIMISTIC,
             space.lossy_table, space.gain, space.best, row,
         )  # fmt: skip
     bins = space.table.shape[1] - 1
     return knapsack(
-        data, j, prices, data.capacity, data.need[j], multiplier, hull_cost, upper, bins, _OPTIMISTIC,
+        data, j, prices, data.capacity, data.jobs[j].need, multiplier, hull_cost, upper, bins, _OPTIMISTIC,
         space.table, space.start, space.mode, space.gain, space.cost, space.steps, row,
     )  # fmt: skip

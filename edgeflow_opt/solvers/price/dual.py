@@ -160,7 +160,7 @@ class HullDual:
 
         def work(number: int, begin: int, stop: int) -> None:
             gain[number] = price_jobs(
-                self.data, prices, begin, stop,
+                self.data.tables, prices, begin, stop,
                 self.multiplier, self.cost, self.whole_cost, usage[number],
             )  # fmt: skip
 
@@ -177,7 +177,7 @@ class HullDual:
         magnitude = np.zeros(n)
 
         def work(_: int, begin: int, stop: int) -> None:
-            certified_costs(self.data, prices, begin, stop, multiplier, cost, magnitude)
+            certified_costs(self.data.tables, prices, begin, stop, multiplier, cost, magnitude)
 
         run_blocks(self.blocks, work, self.workers)
         return cost, magnitude

@@ -116,7 +116,7 @@ class ExactDual:
             if self._stopped():
                 return
             price_jobs_exactly(
-                data, prices, begin, stop, dual.multiplier, dual.cost, dual.whole_cost,
+                data.tables, prices, begin, stop, dual.multiplier, dual.cost, dual.whole_cost,
                 bins, cost, usage[number],
             )  # fmt: skip
             reached[number] = True

@@ -61,58 +61,58 @@ def price_jobs_exactly(
     lossy_bins = max(1, lossy_bins)
     any_lossy = False
     for j in range(begin, stop):
-        any_lossy = any_lossy or (data.lossy[j] and data.malleable[j])
+        any_lossy = any_lossy or (data.jobs[j].lossy and data.jobs[j].malleable)
     deep = num_slots + 1 if any_lossy else 1
     lossy_table = np.empty((deep, states, 2 * lossy_bins + 1), np.int32)
     best = np.empty((data.capacity.shape[0], 2 * lossy_bins + 1), np.int32)
     total = 0.0
     for j in range(begin, stop):
         cost[j] = hull_cost[j]
-        must = data.must_meet[j]
-        if cost[j] == np.inf or (cost[j] >= data.weight[j] and not must):
+        must = data.jobs[j].must_meet
+        if cost[j] == np.inf or (cost[j] >= data.jobs[j].weight and not must):
             continue
-        if not data.malleable[j]:
-            found, m, a, b = cheapest_run(data, j, prices, data.capacity, data.need[j])
+        if not data.jobs[j].malleable:
+            found, m, a, b = cheapest_run(data, j, prices, data.capacity, data.jobs[j].need)
             cost[j] = found
             if found == np.inf:
                 continue
             # Sliding sums round by at most eps times all that was ever added to them.
             added = 0.0
-            for i in range(data.mode_start[j], data.mode_start[j + 1]):
-                for s in range(data.first[j], data.end[j]):
-                    added += prices[data.site[i], s] * data.units[i]
+            for i in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
+                for s in range(data.jobs[j].first, data.jobs[j].end):
+                    added += prices[data.modes[i].site, s] * data.modes[i].units
             cost[j] = max(hull_cost[j], found - 1e-12 * added)
-            worth = data.weight[j] - cost[j]
+            worth = data.jobs[j].weight - cost[j]
             if worth > 0.0 or must:
                 total += worth
                 for s in range(a, b):
-                    usage[data.site[m], s] += data.units[m]
+                    usage[data.modes[m].site, s] += data.modes[m].units
             continue
-        if data.lossy[j]:
-            upper = data.weight[j]
+        if data.jobs[j].lossy:
+            upper = data.jobs[j].weight
             if must:
-                for s in range(data.first[j], data.end[j]):
+                for s in range(data.jobs[j].first, data.jobs[j].end):
                     dearest = 0.0
-                    for m in range(data.mode_start[j], data.mode_start[j + 1]):
-                        dearest = max(dearest, prices[data.site[m], s] * data.units[m])
+                    for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
+                        dearest = max(dearest, prices[data.modes[m].site, s] * data.modes[m].units)
                     upper += dearest
             found = lossy_knapsack(
-                data, j, prices, data.capacity, data.need[j], upper, lossy_bins, _OPTIMISTIC,
+                data, j, prices, data.capacity, data.jobs[j].need, upper, lossy_bins, _OPTIMISTIC,
                 lossy_table, gain, best, plan,
             )  # fmt: skip
         else:
-            upper = whole_cost[j] if must else min(whole_cost[j], data.weight[j])
+            upper = whole_cost[j] if must else min(whole_cost[j], data.jobs[j].weight)
             found = knapsack(
-                data, j, prices, data.capacity, data.need[j], multiplier[j], hull_cost[j], upper,
+                data, j, prices, data.capacity, data.jobs[j].need, multiplier[j], hull_cost[j], upper,
                 bins, _OPTIMISTIC, table, start, mode, gain, option_cost, steps, plan,
             )  # fmt: skip
         cost[j] = max(hull_cost[j], found)
-        worth = data.weight[j] - cost[j]
+        worth = data.jobs[j].weight - cost[j]
         if worth <= 0.0 and not must:
             continue
         total += worth
-        for s in range(data.first[j], data.end[j]):
+        for s in range(data.jobs[j].first, data.jobs[j].end):
             m = plan[s]
             if m >= 0:
-                usage[data.site[m], s] += data.units[m]
+                usage[data.modes[m].site, s] += data.modes[m].units
     return total

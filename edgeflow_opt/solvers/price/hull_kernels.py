@@ -22,8 +22,8 @@ NEVER = np.inf
 def useful_length(data: Any, j: int, s: int) -> float:
     """Return the seconds of slot `s` before the deadline of job `j`."""
     end = data.boundaries[s + 1]
-    if data.deadline[j] < end:
-        end = data.deadline[j]
+    if data.jobs[j].deadline < end:
+        end = data.jobs[j].deadline
     return max(0.0, end - data.boundaries[s])
 
 
@@ -41,18 +41,18 @@ def segments_of(data: Any, j: int, prices: Any, available: Any, slots: Any, floa
         (3, S) output: cost per unit of work, work, cost of each segment.
     """
     count = 0
-    lo, hi = data.mode_start[j], data.mode_start[j + 1]
+    lo, hi = data.jobs[j].mode_start, data.jobs[j].mode_end
     width = hi - lo
     point_cost = np.empty(width)
     point_mode = np.empty(width, np.int64)
-    for s in range(data.first[j], data.end[j]):
+    for s in range(data.jobs[j].first, data.jobs[j].end):
         length = useful_length(data, j, s)
         points = 0
         for m in range(lo, hi):
-            k = data.site[m]
-            if data.units[m] > available[k, s]:
+            k = data.modes[m].site
+            if data.modes[m].units > available[k, s]:
                 continue
-            cost = prices[k, s] * data.units[m]
+            cost = prices[k, s] * data.modes[m].units
             i = points
             while i > 0 and point_cost[i - 1] > cost:
                 point_cost[i] = point_cost[i - 1]
@@ -65,12 +65,12 @@ def segments_of(data: Any, j: int, prices: Any, available: Any, slots: Any, floa
         for i in range(points):
             m = point_mode[i]
             cost = point_cost[i]
-            rate = data.rate[m]
+            rate = data.modes[m].rate
             while True:
                 if count > base:
                     below = slots[2, count - 1]
                     below_cost = floats[2, count - 1]
-                    below_rate = data.rate[below]
+                    below_rate = data.modes[below].rate
                 else:
                     below = -1
                     below_cost = 0.0
@@ -190,10 +190,10 @@ def price_jobs(
         cost[j] = NEVER
         whole_cost[j] = NEVER
         multiplier[j] = 0.0
-        if not data.priced[j]:
+        if not data.jobs[j].priced:
             continue
         count = segments_of(data, j, prices, data.capacity, slots, floats)
-        taken, left = select_segments(floats, count, data.need[j], order)
+        taken, left = select_segments(floats, count, data.jobs[j].need, order)
         if taken < 0:
             continue
         spent = 0.0
@@ -204,8 +204,8 @@ def price_jobs(
         multiplier[j] = floats[0, last]
         cost[j] = spent + share * floats[2, last]
         whole_cost[j] = spent + floats[2, last]
-        gain = data.weight[j] - cost[j]
-        if gain <= 0.0 and not data.must_meet[j]:
+        gain = data.jobs[j].weight - cost[j]
+        if gain <= 0.0 and not data.jobs[j].must_meet:
             continue
         total += gain
         for i in range(taken + 1):
@@ -213,9 +213,9 @@ def price_jobs(
             part = share if i == taken else 1.0
             s = slots[0, segment]
             below, above = slots[1, segment], slots[2, segment]
-            usage[data.site[above], s] += part * data.units[above]
+            usage[data.modes[above].site, s] += part * data.modes[above].units
             if below >= 0:
-                usage[data.site[below], s] -= part * data.units[below]
+                usage[data.modes[below].site, s] -= part * data.modes[below].units
     return total
 
 
@@ -238,30 +238,30 @@ def certified_costs(
     for j in range(begin, stop):
         cost[j] = NEVER
         magnitude[j] = 0.0
-        if not data.priced[j]:
+        if not data.jobs[j].priced:
             continue
         q = multiplier[j]
-        value = q * data.need[j]
+        value = q * data.jobs[j].need
         size = value
         most = 0.0
-        for s in range(data.first[j], data.end[j]):
+        for s in range(data.jobs[j].first, data.jobs[j].end):
             length = useful_length(data, j, s)
             best = 0.0
             best_rate = 0.0
             largest = 0.0
-            for m in range(data.mode_start[j], data.mode_start[j + 1]):
-                k = data.site[m]
-                if data.units[m] > data.capacity[k, s]:
+            for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
+                k = data.modes[m].site
+                if data.modes[m].units > data.capacity[k, s]:
                     continue
-                worth = q * (data.rate[m] * length)
-                price = prices[k, s] * data.units[m]
+                worth = q * (data.modes[m].rate * length)
+                price = prices[k, s] * data.modes[m].units
                 best = max(best, worth - price)
-                best_rate = max(best_rate, data.rate[m])
+                best_rate = max(best_rate, data.modes[m].rate)
                 largest = max(largest, worth + price)
             value -= best
             size += largest
             most += best_rate * length
         # `need` already lies below what the checker demands by more than the rounding of `most`.
-        if most >= data.need[j]:
+        if most >= data.jobs[j].need:
             cost[j] = max(0.0, value)
             magnitude[j] = size

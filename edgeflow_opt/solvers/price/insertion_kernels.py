@@ -76,27 +76,27 @@ def insert(data: Any, j: int, prices: Any, available: Any, space: Any) -> float:
     cost
         Priced cost of the plan; +inf where none was found.
     """
-    begin, stop = data.first[j], data.end[j]
+    begin, stop = data.jobs[j].first, data.jobs[j].end
     row = space.row
     for s in range(begin, stop):
         row[s] = -1
-    if not data.malleable[j]:
-        cost, m, a, b = cheapest_run(data, j, prices, available, data.target[j])
+    if not data.jobs[j].malleable:
+        cost, m, a, b = cheapest_run(data, j, prices, available, data.jobs[j].target)
         if m >= 0:
             row[a:b] = m
         return cost
-    if data.lossy[j]:
-        cost, m, a, b = cheapest_run(data, j, prices, available, data.target[j])
+    if data.jobs[j].lossy:
+        cost, m, a, b = cheapest_run(data, j, prices, available, data.jobs[j].target)
         upper = cost
         if cost == np.inf:
             if not _enough(data, j, available):
                 return cost
             upper = _dearest(data, j, prices)
         found = lossy_knapsack(
-            data, j, prices, available, data.target[j], upper, (space.best.shape[1] - 1) // 2, _OPTIMISTIC,
+            data, j, prices, available, data.jobs[j].target, upper, (space.best.shape[1] - 1) // 2, _OPTIMISTIC,
             space.lossy_table, space.gain, space.best, row,
         )  # fmt: skip
-        if found < upper and credit_of(data, j, row, begin, stop) >= data.target[j]:
+        if found < upper and credit_of(data, j, row, begin, stop) >= data.jobs[j].target:
             return row_cost(data, row, prices, begin, stop)
         if cost == np.inf:
             return cost
@@ -109,9 +109,9 @@ def insert(data: Any, j: int, prices: Any, available: Any, space: Any) -> float:
 @kernel
 def _insert_without_losses(data: Any, j: int, prices: Any, available: Any, space: Any) -> float:
     """Round the hull's plan up, then look for a cheaper one by the knapsack over its core."""
-    begin, stop = data.first[j], data.end[j]
+    begin, stop = data.jobs[j].first, data.jobs[j].end
     row = space.row
-    target = data.target[j]
+    target = data.jobs[j].target
     count = segments_of(data, j, prices, available, space.slots, space.floats)
     taken, left = select_segments(space.floats, count, target, space.order)
     if taken < 0:
@@ -135,7 +135,7 @@ def _insert_without_losses(data: Any, j: int, prices: Any, available: Any, space
     for i in range(taken + 1):
         segment = space.order[i]
         s, above = space.slots[0, segment], space.slots[2, segment]
-        if row[s] < 0 or data.rate[row[s]] < data.rate[above]:
+        if row[s] < 0 or data.modes[row[s]].rate < data.modes[above].rate:
             row[s] = above
     if credit_of(data, j, row, begin, stop) < target:
         return np.inf
@@ -146,22 +146,22 @@ def _insert_without_losses(data: Any, j: int, prices: Any, available: Any, space
 def _enough(data: Any, j: int, available: Any) -> bool:
     """Whether job `j` could do its work in what is left, were there no losses."""
     most = 0.0
-    for s in range(data.first[j], data.end[j]):
+    for s in range(data.jobs[j].first, data.jobs[j].end):
         fastest = 0.0
-        for m in range(data.mode_start[j], data.mode_start[j + 1]):
-            if data.units[m] <= available[data.site[m], s]:
-                fastest = max(fastest, data.rate[m])
+        for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
+            if data.modes[m].units <= available[data.modes[m].site, s]:
+                fastest = max(fastest, data.modes[m].rate)
         most += fastest * useful_length(data, j, s)
-    return most >= data.target[j]
+    return most >= data.jobs[j].target
 
 
 @kernel
 def _dearest(data: Any, j: int, prices: Any) -> float:
     """Return more than what any plan of job `j` costs."""
     total = 0.0
-    for s in range(data.first[j], data.end[j]):
+    for s in range(data.jobs[j].first, data.jobs[j].end):
         dearest = 0.0
-        for m in range(data.mode_start[j], data.mode_start[j + 1]):
-            dearest = max(dearest, prices[data.site[m], s] * data.units[m])
+        for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
+            dearest = max(dearest, prices[data.modes[m].site, s] * data.modes[m].units)
         total += dearest
     return total * 1.001 + 1e-300

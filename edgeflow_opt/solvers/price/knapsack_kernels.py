@@ -66,19 +66,21 @@ def core_of(
     count = 0
     base_work = 0.0
     base_cost = 0.0
-    lo, hi = data.mode_start[j], data.mode_start[j + 1]
+    lo, hi = data.jobs[j].mode_start, data.jobs[j].mode_end
     width = hi - lo + 1
     option_gain = np.empty(width)
     option_cost = np.empty(width)
     option_mode = np.empty(width, np.int64)
     start[0, 0] = 0
-    for s in range(data.first[j], data.end[j]):
+    for s in range(data.jobs[j].first, data.jobs[j].end):
         length = useful_length(data, j, s)
         best = 0.0
         for m in range(lo, hi):
-            k = data.site[m]
-            if data.units[m] <= available[k, s]:
-                best = max(best, q * (data.rate[m] * length) - prices[k, s] * data.units[m])
+            k = data.modes[m].site
+            if data.modes[m].units <= available[k, s]:
+                best = max(
+                    best, q * (data.modes[m].rate * length) - prices[k, s] * data.modes[m].units
+                )
         options = 0
         if best <= gap:
             option_gain[0] = 0.0
@@ -86,11 +88,11 @@ def core_of(
             option_mode[0] = -1
             options = 1
         for m in range(lo, hi):
-            k = data.site[m]
-            if data.units[m] > available[k, s]:
+            k = data.modes[m].site
+            if data.modes[m].units > available[k, s]:
                 continue
-            work = data.rate[m] * length
-            price = prices[k, s] * data.units[m]
+            work = data.modes[m].rate * length
+            price = prices[k, s] * data.modes[m].units
             if best - (q * work - price) > gap:
                 continue
             i = options

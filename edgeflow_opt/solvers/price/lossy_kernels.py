@@ -90,9 +90,9 @@ def lossy_knapsack(
         +inf where there is none. Otherwise: that of `row` up to rounding, or `upper` where none
         was found.
     """
-    begin, stop = data.first[j], data.end[j]
-    lo = data.mode_start[j]
-    width = data.mode_start[j + 1] - lo
+    begin, stop = data.jobs[j].first, data.jobs[j].end
+    lo = data.jobs[j].mode_start
+    width = data.jobs[j].mode_end - lo
     num_sites = data.capacity.shape[0]
     for s in range(begin, stop):
         row[s] = -1
@@ -106,19 +106,19 @@ def lossy_knapsack(
             continue
         longest = length
         for i in range(width):
-            gain[count] = data.rate[lo + i] * length
+            gain[count] = data.modes[lo + i].rate * length
             count += 1
     used = bins_for(gain, count, work, bins, optimistic)
     scale = used / work
-    restart, migration = data.restart_s[j], data.migration_s[j]
+    restart, migration = data.jobs[j].restart_s, data.jobs[j].migration_s
     # Debts deeper than the work itself are cut off: optimistic in a bound, left out of plans.
     debt = _ZERO
     fastest = 0.0
     for i in range(width):
-        fastest = max(fastest, data.rate[lo + i])
+        fastest = max(fastest, data.modes[lo + i].rate)
     worst_loss = max(restart, migration)
-    if data.running[j] >= 0:
-        worst_loss = max(worst_loss, data.loss_left_s[j])
+    if data.jobs[j].running >= 0:
+        worst_loss = max(worst_loss, data.jobs[j].loss_left_s)
     for s in range(begin, stop):
         over = worst_loss - useful_length(data, j, s)
         if over > 0.0:
@@ -133,9 +133,9 @@ def lossy_knapsack(
     first = table[begin]
     for i in range(width + num_sites):
         first[i, :size] = _UNREACHED
-    new_job = data.last_site[j] < 0
+    new_job = data.jobs[j].last_site < 0
     if not new_job:
-        first[width + data.last_site[j], : debt + 1] = 0
+        first[width + data.jobs[j].last_site, : debt + 1] = 0
     for s in range(begin, stop):
         length = useful_length(data, j, s)
         ahead -= _most_bins(data, j, s, available, scale, optimistic)
@@ -145,7 +145,7 @@ def lossy_knapsack(
             for b in range(size):
                 best[k, b] = old[width + k, b]
         for i in range(width):
-            here = best[data.site[lo + i], :size]
+            here = best[data.modes[lo + i].site, :size]
             held = old[i, :size]
             for b in range(size):
                 here[b] = held[b] if held[b] < here[b] else here[b]
@@ -154,18 +154,20 @@ def lossy_knapsack(
                 new[width + k, b] = best[k, b]
         for i in range(width):
             m = lo + i
-            k = data.site[m]
+            k = data.modes[m].site
             target = new[i, :size]
             target[:] = _UNREACHED
-            if data.units[m] > available[k, s]:
+            if data.modes[m].units > available[k, s]:
                 continue
-            price = prices[k, s] * data.units[m]
+            price = prices[k, s] * data.modes[m].units
             cost = np.int32(min(price * cost_scale, float(_MOST_COST)))
-            earned = data.rate[m] * length
+            earned = data.modes[m].rate * length
             step = _bins(earned, scale, optimistic)
             _relax(target, old[i, :size], low, step, cost)
-            if s == 0 and m == data.running[j]:
-                step = _bins(earned - data.rate[m] * data.loss_left_s[j], scale, optimistic)
+            if s == 0 and m == data.jobs[j].running:
+                step = _bins(
+                    earned - data.modes[m].rate * data.jobs[j].loss_left_s, scale, optimistic
+                )
                 if optimistic or step >= -debt:
                     _relax(target, old[width + k, :size], low, max(step, -debt), cost)
                 continue
@@ -173,10 +175,10 @@ def lossy_knapsack(
                 high = min(size, debt + step + 1)
                 for b in range(low, high):
                     target[b] = cost if cost < target[b] else target[b]
-            step = _bins(earned - data.rate[m] * restart, scale, optimistic)
+            step = _bins(earned - data.modes[m].rate * restart, scale, optimistic)
             if optimistic or step >= -debt:
                 _relax(target, best[k, :size], low, max(step, -debt), cost)
-            step = _bins(earned - data.rate[m] * migration, scale, optimistic)
+            step = _bins(earned - data.modes[m].rate * migration, scale, optimistic)
             if optimistic or step >= -debt:
                 for elsewhere in range(num_sites):
                     if elsewhere != k:
@@ -206,9 +208,9 @@ def _most_bins(data: Any, j: int, s: int, available: Any, scale: float, optimist
     """Return the most bins that job `j` can earn in slot `s`."""
     length = useful_length(data, j, s)
     most = _ZERO
-    for m in range(data.mode_start[j], data.mode_start[j + 1]):
-        if data.units[m] <= available[data.site[m], s]:
-            most = max(most, _bins(data.rate[m] * length, scale, optimistic))
+    for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
+        if data.modes[m].units <= available[data.modes[m].site, s]:
+            most = max(most, _bins(data.modes[m].rate * length, scale, optimistic))
     return most
 
 
@@ -221,7 +223,7 @@ def _source(data: Any, lo: int, width: int, old: Any, k: int, b: int, size: int,
     if old[width + k, at] == value:
         return width + k
     for i in range(width):
-        if data.site[lo + i] == k and old[i, at] == value:
+        if data.modes[lo + i].site == k and old[i, at] == value:
             return i
     return -1
 
@@ -242,9 +244,9 @@ def _trace(
     row: Any,
 ) -> None:
     """Write into `row` the modes of the path that ends in `state` with all bins done."""
-    begin, stop = data.first[j], data.end[j]
-    lo = data.mode_start[j]
-    width = data.mode_start[j + 1] - lo
+    begin, stop = data.jobs[j].first, data.jobs[j].end
+    lo = data.jobs[j].mode_start
+    width = data.jobs[j].mode_end - lo
     num_sites = data.capacity.shape[0]
     b = size - 1
     for s in range(stop - 1, begin - 1, -1):
@@ -259,9 +261,9 @@ def _trace(
                 continue
             # A creditless run that changes the site: it is left out of the row.
             for m in range(lo, lo + width):
-                if data.site[m] != k or data.units[m] > available[k, s]:
+                if data.modes[m].site != k or data.modes[m].units > available[k, s]:
                     continue
-                price = prices[k, s] * data.units[m]
+                price = prices[k, s] * data.modes[m].units
                 cost = np.int32(min(price * cost_scale, float(_MOST_COST)))
                 for elsewhere in range(num_sites):
                     if source < 0 and elsewhere != k:
@@ -272,23 +274,23 @@ def _trace(
                 state = source
             continue
         m = lo + state
-        k = data.site[m]
+        k = data.modes[m].site
         row[s] = m
-        price = prices[k, s] * data.units[m]
+        price = prices[k, s] * data.modes[m].units
         cost = np.int32(min(price * cost_scale, float(_MOST_COST)))
-        earned = data.rate[m] * length
+        earned = data.modes[m].rate * length
         step = _bins(earned, scale, optimistic)
         before = value - cost
         if b - step < size and old[state, max(0, b - step)] == before:
             b = max(0, b - step)
             continue
-        if s == 0 and m == data.running[j]:
+        if s == 0 and m == data.jobs[j].running:
             return
-        if data.last_site[j] < 0 and before == 0 and b <= debt + step:
+        if data.jobs[j].last_site < 0 and before == 0 and b <= debt + step:
             return
         for elsewhere in range(num_sites):
-            loss = data.restart_s[j] if elsewhere == k else data.migration_s[j]
-            step = max(-debt, _bins(earned - data.rate[m] * loss, scale, optimistic))
+            loss = data.jobs[j].restart_s if elsewhere == k else data.jobs[j].migration_s
+            step = max(-debt, _bins(earned - data.modes[m].rate * loss, scale, optimistic))
             source = _source(data, lo, width, old, elsewhere, b - step, size, np.int64(before))
             if source >= 0:
                 state = source

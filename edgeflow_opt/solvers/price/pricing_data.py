@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,41 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
 
 _EPS = float(np.finfo(np.float64).eps)
+
+
+#: A job of :class:`PricingData`; its modes are ``mode_start : mode_end``.
+JOB = np.dtype(
+    [
+        *((name, np.float64) for name in ("weight", "need", "target", "deadline")),
+        *((name, np.float64) for name in ("restart_s", "migration_s", "loss_left_s")),
+        *((name, np.int64) for name in ("first", "end", "running", "last_site")),
+        *((name, np.int64) for name in ("mode_start", "mode_end")),
+        *((name, np.bool_) for name in ("priced", "must_meet", "malleable", "lossy")),
+    ],
+    align=True,
+)
+
+#: A mode of :class:`PricingData`.
+MODE = np.dtype([("rate", np.float64), ("site", np.int64), ("units", np.int64)], align=True)
+
+
+class KernelTables(NamedTuple):
+    """The same as records: with an array for each field kernels take far longer to compile.
+
+    Parameters
+    ----------
+    boundaries, capacity, most_segments, most_modes
+        As in :class:`PricingData`.
+    jobs, modes
+        (n,) and (M,) records :data:`JOB` and :data:`MODE`.
+    """
+
+    boundaries: FloatArray
+    capacity: IntArray
+    jobs: np.ndarray[Any, Any]
+    modes: np.ndarray[Any, Any]
+    most_segments: int
+    most_modes: int
 
 
 class PricingData(NamedTuple):
@@ -54,6 +89,8 @@ class PricingData(NamedTuple):
         Largest number of modes times slots of one job, at least 1: size of work arrays.
     most_modes
         Largest number of modes of one job, at least 1.
+    tables
+        What the kernels read of all this.
     """
 
     boundaries: FloatArray
@@ -80,6 +117,15 @@ class PricingData(NamedTuple):
     mode_id: IntArray
     most_segments: int
     most_modes: int
+    tables: KernelTables
+
+    def with_fates(self, must_meet: BoolArray, priced: BoolArray) -> PricingData:
+        """Return the same with other jobs that must be met and that are priced."""
+        jobs = self.tables.jobs.copy()
+        jobs["must_meet"], jobs["priced"] = must_meet, priced
+        return self._replace(
+            must_meet=must_meet, priced=priced, tables=self.tables._replace(jobs=jobs)
+        )
 
 
 def pricing_data(arrays: ProblemArrays) -> PricingData:
@@ -104,29 +150,50 @@ def pricing_data(arrays: ProblemArrays) -> PricingData:
     has_deadline = arrays.has_deadline
     end = np.maximum(arrays.first_slot, arrays.end_slot)
     modes = np.diff(mode_start)
-    return PricingData(
-        boundaries=arrays.boundaries,
-        capacity=np.ascontiguousarray(arrays.capacity, dtype=np.int64),
-        priced=has_deadline & ((arrays.weight > 0) | arrays.must_meet),
-        weight=arrays.weight,
-        need=arrays.required * (1.0 - rounding),
-        target=arrays.required * (1.0 + rounding),
-        deadline=arrays.deadline,
-        first=arrays.first_slot,
-        end=end,
-        must_meet=arrays.must_meet,
-        malleable=arrays.malleable,
-        restart_s=arrays.restart_s,
-        migration_s=arrays.migration_s,
-        loss_left_s=arrays.loss_left_s,
-        running=position[arrays.running_mode],
-        last_site=arrays.last_site,
-        lossy=arrays.has_losses,
-        mode_start=mode_start,
-        site=arrays.mode_site[ids],
-        units=arrays.mode_units[ids],
-        rate=arrays.mode_rate[ids],
-        mode_id=ids,
-        most_segments=int(max(1, (modes * (end - arrays.first_slot)).max(initial=1))),
-        most_modes=int(max(1, modes.max(initial=1))),
+    fields: dict[str, Any] = {
+        "boundaries": arrays.boundaries,
+        "capacity": np.ascontiguousarray(arrays.capacity, dtype=np.int64),
+        "priced": has_deadline & ((arrays.weight > 0) | arrays.must_meet),
+        "weight": arrays.weight,
+        "need": arrays.required * (1.0 - rounding),
+        "target": arrays.required * (1.0 + rounding),
+        "deadline": arrays.deadline,
+        "first": arrays.first_slot,
+        "end": end,
+        "must_meet": arrays.must_meet,
+        "malleable": arrays.malleable,
+        "restart_s": arrays.restart_s,
+        "migration_s": arrays.migration_s,
+        "loss_left_s": arrays.loss_left_s,
+        "running": position[arrays.running_mode],
+        "last_site": arrays.last_site,
+        "lossy": arrays.has_losses,
+        "mode_start": mode_start,
+        "site": arrays.mode_site[ids],
+        "units": arrays.mode_units[ids],
+        "rate": arrays.mode_rate[ids],
+        "mode_id": ids,
+        "most_segments": int(max(1, (modes * (end - arrays.first_slot)).max(initial=1))),
+        "most_modes": int(max(1, modes.max(initial=1))),
+    }
+    return PricingData(**fields, tables=_tables(fields))
+
+
+def _tables(fields: dict[str, Any]) -> KernelTables:
+    """Return the records of the arrays in `fields`."""
+    jobs = np.empty(len(fields["weight"]), JOB)
+    for name in JOB.names or ():
+        if name in fields and name != "mode_start":
+            jobs[name] = fields[name]
+    jobs["mode_start"], jobs["mode_end"] = fields["mode_start"][:-1], fields["mode_start"][1:]
+    modes = np.empty(len(fields["rate"]), MODE)
+    for name in MODE.names or ():
+        modes[name] = fields[name]
+    return KernelTables(
+        fields["boundaries"],
+        fields["capacity"],
+        jobs,
+        modes,
+        fields["most_segments"],
+        fields["most_modes"],
     )

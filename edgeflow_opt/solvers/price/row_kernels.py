@@ -11,27 +11,27 @@ from edgeflow_opt.solvers.compiled import kernel
 def credit_of(data: Any, j: int, row: Any, begin: int, stop: int) -> float:
     """Return the iterations that `row` earns job `j` by its deadline, by the run-and-loss rule."""
     total = 0.0
-    site = data.last_site[j]
+    site = data.jobs[j].last_site
     s = begin
     while s < stop:
         m = row[s]
         if m < 0:
             s += 1
             continue
-        if s == 0 and m == data.running[j]:
-            loss = data.loss_left_s[j]
+        if s == 0 and m == data.jobs[j].running:
+            loss = data.jobs[j].loss_left_s
         elif site < 0:
             loss = 0.0
-        elif site != data.site[m]:
-            loss = data.migration_s[j]
+        elif site != data.modes[m].site:
+            loss = data.jobs[j].migration_s
         else:
-            loss = data.restart_s[j]
-        site = data.site[m]
+            loss = data.jobs[j].restart_s
+        site = data.modes[m].site
         start = data.boundaries[s]
         while s < stop and row[s] == m:
             s += 1
-        end = min(data.boundaries[s], data.deadline[j])
-        total += data.rate[m] * max(0.0, end - start - loss)
+        end = min(data.boundaries[s], data.jobs[j].deadline)
+        total += data.modes[m].rate * max(0.0, end - start - loss)
     return total
 
 
@@ -49,5 +49,5 @@ def row_cost(data: Any, row: Any, prices: Any, begin: int, stop: int) -> float:
     for s in range(begin, stop):
         m = row[s]
         if m >= 0:
-            total += prices[data.site[m], s] * data.units[m]
+            total += prices[data.modes[m].site, s] * data.modes[m].units
     return total

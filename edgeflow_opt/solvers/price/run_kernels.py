@@ -12,13 +12,13 @@ from edgeflow_opt.solvers.compiled import kernel
 @kernel
 def first_loss(data: Any, j: int, s: int, m: int) -> float:
     """Return the seconds lost by a run of mode `m` that is the first since now and begins in `s`."""
-    if s == 0 and m == data.running[j]:
-        return data.loss_left_s[j]
-    if data.last_site[j] < 0:
+    if s == 0 and m == data.jobs[j].running:
+        return data.jobs[j].loss_left_s
+    if data.jobs[j].last_site < 0:
         return 0.0
-    if data.last_site[j] != data.site[m]:
-        return data.migration_s[j]
-    return data.restart_s[j]
+    if data.jobs[j].last_site != data.modes[m].site:
+        return data.jobs[j].migration_s
+    return data.jobs[j].restart_s
 
 
 @kernel
@@ -36,12 +36,12 @@ def cheapest_run(
     best_mode = -1
     best_first = 0
     best_end = 0
-    begin, stop = data.first[j], data.end[j]
-    for m in range(data.mode_start[j], data.mode_start[j + 1]):
-        k = data.site[m]
-        units = data.units[m]
+    begin, stop = data.jobs[j].first, data.jobs[j].end
+    for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
+        k = data.modes[m].site
+        units = data.modes[m].units
         # The running job of a moldable kind goes on from slot 0 or not at all.
-        fixed = data.running[j] >= 0 and not data.malleable[j]
+        fixed = data.jobs[j].running >= 0 and not data.jobs[j].malleable
         last_start = min(stop, 1) if fixed else stop
         end = begin
         spent = 0.0
@@ -49,7 +49,7 @@ def cheapest_run(
             if end < a:
                 end = a
                 spent = 0.0
-            if data.units[m] > available[k, a]:
+            if data.modes[m].units > available[k, a]:
                 end = a + 1
                 spent = 0.0
                 continue
@@ -58,8 +58,8 @@ def cheapest_run(
             done = False
             while True:
                 if end > a:
-                    until = min(data.boundaries[end], data.deadline[j])
-                    if data.rate[m] * (until - from_time) >= work:
+                    until = min(data.boundaries[end], data.jobs[j].deadline)
+                    if data.modes[m].rate * (until - from_time) >= work:
                         done = True
                         break
                 if end >= stop or units > available[k, end]:

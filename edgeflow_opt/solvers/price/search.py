@@ -127,7 +127,7 @@ class PriceSearch:
     def _run(self, order: IntArray, moves: int) -> float:
         return float(
             search(
-                self.data, self._prices, self._guide, self.worth, self._ratio,
+                self.data.tables, self._prices, self._guide, self.worth, self._ratio,
                 self._candidates, order, moves, _NOISE, self._temperature, self._random,
                 self.plan, self.available, self._plan_cost, self.met, self._space,
             )
@@ -148,8 +148,8 @@ class PriceSearch:
             density = arrays.weight / arrays.work
             order = np.argsort(-density, kind="stable")
             late = order[arrays.has_deadline[order]]
-            fill_left_over(self.data, late, True, plan, available, self.met, need)
-            fill_left_over(self.data, order, False, plan, available, self.met, need)
+            fill_left_over(self.data.tables, late, True, plan, available, self.met, need)
+            fill_left_over(self.data.tables, order, False, plan, available, self.met, need)
         result = np.full_like(plan, -1)
         held = plan >= 0
         result[held] = self.data.mode_id[plan[held]]

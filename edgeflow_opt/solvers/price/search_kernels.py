@@ -35,10 +35,10 @@ def random_unit(state: Any) -> float:
 @kernel
 def take(data: Any, j: int, row: Any, available: Any, sign: int) -> None:
     """Add `sign` times the units of `row` to `available`."""
-    for s in range(data.first[j], data.end[j]):
+    for s in range(data.jobs[j].first, data.jobs[j].end):
         m = row[s]
         if m >= 0:
-            available[data.site[m], s] += sign * data.units[m]
+            available[data.modes[m].site, s] += sign * data.modes[m].units
 
 
 @entry
@@ -95,7 +95,7 @@ def search(
         if met[j]:
             continue
         if insert(data, j, guide, available, space) < np.inf:
-            begin, stop = data.first[j], data.end[j]
+            begin, stop = data.jobs[j].first, data.jobs[j].end
             copy_row(space.row, plan[j], begin, stop)
             take(data, j, space.row, available, _HOLD)
             plan_cost[j] = row_cost(data, space.row, prices, begin, stop)
@@ -141,18 +141,21 @@ def search(
                 fresh = fresh and queue[i] != pick
             if fresh and added > 0:
                 lead = queue[0]
-                fresh = data.first[pick] < data.end[lead] and data.first[lead] < data.end[pick]
+                fresh = (
+                    data.jobs[pick].first < data.jobs[lead].end
+                    and data.jobs[lead].first < data.jobs[pick].end
+                )
             if fresh:
                 queue[added] = pick
                 added += 1
         lead = queue[0]
-        span = data.end[lead] - data.first[lead]
+        span = data.jobs[lead].end - data.jobs[lead].first
         # Narrow windows set capacity free that lies close together, wide ones give more choice.
         share = random_unit(random)
         if random_unit(random) < 0.5:
             share = share**3
         width = 1 + int(share * span)
-        low = data.first[lead] + int(random_unit(random) * (span - width + 1))
+        low = data.jobs[lead].first + int(random_unit(random) * (span - width + 1))
         high = low + width
         # Who goes out: met jobs that hold something in the window.
         wanted = 1 + int(random_unit(random) * _MOST_REMOVED)
@@ -164,17 +167,17 @@ def search(
                 break
             at = int(random_unit(random) * num_in)
             j = inside[at]
-            if data.first[j] >= high or data.end[j] <= low or not met[j]:
+            if data.jobs[j].first >= high or data.jobs[j].end <= low or not met[j]:
                 continue
             holds = False
-            for s in range(max(low, data.first[j]), min(high, data.end[j])):
+            for s in range(max(low, data.jobs[j].first), min(high, data.jobs[j].end)):
                 holds = holds or plan[j, s] >= 0
             if not holds:
                 continue
             met[j] = False
             removed[gone] = j
             removed_at[gone] = at
-            copy_row(plan[j], saved[gone], data.first[j], data.end[j])
+            copy_row(plan[j], saved[gone], data.jobs[j].first, data.jobs[j].end)
             old_cost[gone] = plan_cost[j]
             old_worth += worth[j]
             old_priced += plan_cost[j]
@@ -198,7 +201,7 @@ def search(
         failed = False
         for i in range(total):
             j = queue[i]
-            begin, stop = data.first[j], data.end[j]
+            begin, stop = data.jobs[j].first, data.jobs[j].end
             ahead -= worth[j]
             if insert(data, j, noisy, available, space) < np.inf:
                 copy_row(space.row, plan[j], begin, stop)
@@ -224,10 +227,10 @@ def search(
                 if met[j]:
                     take(data, j, plan[j], available, _RELEASE)
                     met[j] = False
-                    plan[j, data.first[j] : data.end[j]] = -1
+                    plan[j, data.jobs[j].first : data.jobs[j].end] = -1
             for i in range(gone):
                 j = removed[i]
-                copy_row(saved[i], plan[j], data.first[j], data.end[j])
+                copy_row(saved[i], plan[j], data.jobs[j].first, data.jobs[j].end)
                 plan_cost[j] = old_cost[i]
                 take(data, j, plan[j], available, _HOLD)
                 met[j] = True
@@ -237,7 +240,7 @@ def search(
         for i in range(gone):
             j = removed[i]
             if not met[j]:
-                plan[j, data.first[j] : data.end[j]] = -1
+                plan[j, data.jobs[j].first : data.jobs[j].end] = -1
         changed = False
         for i in range(total):
             j = queue[i]
@@ -278,31 +281,31 @@ def fill_left_over(
     for j in order:
         if met[j]:
             continue
-        if not data.malleable[j]:
+        if not data.jobs[j].malleable:
             _fill_run(data, j, to_deadline, plan, available, need)
             continue
-        stop = data.end[j] if to_deadline else num_slots
-        for s in range(data.first[j], stop):
+        stop = data.jobs[j].end if to_deadline else num_slots
+        for s in range(data.jobs[j].first, stop):
             if need[j] <= 0.0:
                 break
             if plan[j, s] >= 0:
                 continue
             length = data.boundaries[s + 1] - data.boundaries[s]
-            held = plan[j, s - 1] if s > 0 else data.running[j]
+            held = plan[j, s - 1] if s > 0 else data.jobs[j].running
             best = -1
-            for m in range(data.mode_start[j], data.mode_start[j + 1]):
-                if data.units[m] > available[data.site[m], s]:
+            for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
+                if data.modes[m].units > available[data.modes[m].site, s]:
                     continue
-                if m == held and data.lossy[j]:
+                if m == held and data.jobs[j].lossy:
                     best = m
                     break
-                if best < 0 or data.rate[m] > data.rate[best]:
+                if best < 0 or data.modes[m].rate > data.modes[best].rate:
                     best = m
             if best < 0:
                 continue
             plan[j, s] = best
-            available[data.site[best], s] -= data.units[best]
-            need[j] -= data.rate[best] * length
+            available[data.modes[best].site, s] -= data.modes[best].units
+            need[j] -= data.modes[best].rate * length
 
 
 @kernel
@@ -312,24 +315,24 @@ def _fill_run(data: Any, j: int, to_deadline: bool, plan: Any, available: Any, n
     for s in range(num_slots):
         if plan[j, s] >= 0:
             return
-    stop = data.end[j] if to_deadline else num_slots
+    stop = data.jobs[j].end if to_deadline else num_slots
     best_work = 0.0
     best_mode, best_begin, best_end = -1, 0, 0
-    fixed = data.running[j] >= 0
-    for m in range(data.mode_start[j], data.mode_start[j + 1]):
-        k = data.site[m]
-        s = data.first[j]
+    fixed = data.jobs[j].running >= 0
+    for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
+        k = data.modes[m].site
+        s = data.jobs[j].first
         while s < stop:
             if fixed and s > 0:
                 break
-            if data.units[m] > available[k, s]:
+            if data.modes[m].units > available[k, s]:
                 s += 1
                 continue
             a = s
             work = 0.0
-            while s < stop and data.units[m] <= available[k, s] and work < need[j]:
+            while s < stop and data.modes[m].units <= available[k, s] and work < need[j]:
                 s += 1
-                work = data.rate[m] * (data.boundaries[s] - data.boundaries[a])
+                work = data.modes[m].rate * (data.boundaries[s] - data.boundaries[a])
             if min(work, need[j]) > best_work:
                 best_work = min(work, need[j])
                 best_mode, best_begin, best_end = m, a, s
@@ -337,5 +340,5 @@ def _fill_run(data: Any, j: int, to_deadline: bool, plan: Any, available: Any, n
         return
     for s in range(best_begin, best_end):
         plan[j, s] = best_mode
-        available[data.site[best_mode], s] -= data.units[best_mode]
+        available[data.modes[best_mode].site, s] -= data.modes[best_mode].units
     need[j] -= best_work
