@@ -29,7 +29,7 @@ CLAIRVOYANT = "edgeflow_opt.clairvoyant"
 #: ``warm_up()`` that compiles them. Every solve needs the first.
 MODULES = {
     PLANS: 1.0,
-    GREEDY: 14.0,
+    GREEDY: 20.0,
     PRICE: 14.0,
     MOLDABLE: 3.0,
     PLAN: 7.0,
