@@ -162,8 +162,8 @@ _ALL = (
         size=_size(1001, 96),
         limit_s=0.5,
         criterion=not_worse(),
-        subject="auto-warm",
-        beside=("auto-cold", "price-warm", "old-prices"),
+        subject="auto-prices",
+        beside=("auto-warm", "auto-cold", "price-warm", "old-prices"),
         task="after arrival",
     ),
     Target(
@@ -203,7 +203,7 @@ QUICK: dict[str, Target] = {
         limit_s=limit_s, loads=(1.6,), one_seed=True,
     )
     for name, jobs, slots, limit_s in (
-        ("30x24", 6, 4, 1.0),
+        ("30x24", 6, 4, 5.0),
         ("losses-1000x96", 8, 6, 1.0),
         ("arrival-1000x96", 8, 6, 0.2),
         ("greedy-10000x96", 30, 8, 1.0),

@@ -17,6 +17,7 @@ from benchmarks.records import Record
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem, Schedule
     from edgeflow_opt.problem.arrays import FloatArray, ProblemArrays
+    from edgeflow_opt.solvers.capacity_prices import CapacityPrices
 
 #: Seconds that the solve before an arrival is given, as a multiple of the limit of that after it.
 _FIRST_SOLVE_LIMITS = 10.0
@@ -98,7 +99,7 @@ def _solve_after_arrival(
     plan = dataclasses.replace(plan, objective=value, outcomes=outcomes, bound=None)
     plan = dataclasses.replace(plan, status=type(plan.status).FEASIBLE)
     assert check(problem, plan).valid
-    old = _Old(before, plan)
+    old = _Old(before, plan, first.prices)
     begin = time.perf_counter()
     answer = AFTER_ARRIVAL[solver](problem, old, limit_s)
     seconds = time.perf_counter() - begin if answer.seconds is None else answer.seconds
@@ -111,10 +112,11 @@ def _solve_after_arrival(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Old:
-    """What is known from before an arrival: the instance, and its schedule on the new one."""
+    """What is known from before an arrival: the instance, its schedule on the new one, prices."""
 
     problem: EpochProblem
     schedule: Schedule
+    found: CapacityPrices | None
 
     def prices(self) -> FloatArray:
         """Return its capacity prices."""
@@ -130,6 +132,12 @@ def _auto_cold(problem: EpochProblem, old: _Old, limit_s: float) -> Answer:
 
 def _auto_warm(problem: EpochProblem, old: _Old, limit_s: float) -> Answer:
     return of_the_package("auto", warm_start=old.schedule)(problem, limit_s)
+
+
+def _auto_prices(problem: EpochProblem, old: _Old, limit_s: float) -> Answer:
+    """Begin from the plan and from the prices of the solve before, as a scheduler would."""
+    warm = of_the_package("auto", warm_start=old.schedule, prices=old.found)
+    return warm(problem, limit_s)
 
 
 def _price_warm(problem: EpochProblem, old: _Old, limit_s: float) -> Answer:
@@ -159,6 +167,7 @@ def _old_prices(problem: EpochProblem, old: _Old, limit_s: float) -> Answer:
 
 #: Ways to answer an arrival, by name.
 AFTER_ARRIVAL: Mapping[str, Callable[[EpochProblem, _Old, float], Answer]] = {
+    "auto-prices": _auto_prices,
     "auto-warm": _auto_warm,
     "auto-cold": _auto_cold,
     "price-warm": _price_warm,

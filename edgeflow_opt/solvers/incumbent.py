@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
     from edgeflow_opt.solvers.control import SolveControl
 
+#: A met weight that is smaller by this share is so whatever the rounding.
+_CLEARLY_LESS = 1e-6
+
 
 class Incumbent:
     """Keeps the best of the plans offered to it, from any thread.
@@ -48,11 +51,16 @@ class Incumbent:
         """Take `plan` if it obeys capacities and hard deadlines and is better; tell whether so."""
         plan = trim(self._arrays, plan)
         arrays = self._arrays
-        if (usage(arrays, plan) > arrays.capacity).any() or (
-            arrays.must_meet & ~walk(arrays, plan).met
-        ).any():
+        met = walk(arrays, plan).met
+        if (usage(arrays, plan) > arrays.capacity).any() or (arrays.must_meet & ~met).any():
             self.rejected += 1
             return False
+        known = self.value
+        if known is not None and self._problem.objective.mode == "lexicographic":
+            # The whole objective takes time in plain Python: not for a plan that meets less.
+            weight = float(arrays.weight[met & arrays.has_deadline].sum())
+            if weight < known.met_weight - _CLEARLY_LESS * max(1.0, known.met_weight):
+                return False
         value, _ = evaluate(self._problem, allocations_of(self._problem, arrays, plan))
         with self._lock:
             if self.value is not None and not value.better_than(self.value):
