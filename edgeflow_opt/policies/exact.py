@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeflow_opt.errors import InvalidScheduleError, UsageError
-from edgeflow_opt.formulations.plans import allocations_of, empty_plan, plan_of, trim, usage
+from edgeflow_opt.formulations.carry_over import carried_over
+from edgeflow_opt.formulations.plans import allocations_of, empty_plan, plan_of, trim
 from edgeflow_opt.policies.base import Decision
 from edgeflow_opt.policies.edgeflow_select import EdgeFlowSelectPolicy
 from edgeflow_opt.problem import (
@@ -34,21 +35,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Set
 
     from edgeflow_opt.policies.base import ClusterState, JobState
-    from edgeflow_opt.problem import Job
+    from edgeflow_opt.problem import Allocation, Job
     from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
     from edgeflow_opt.solvers.capacity_prices import CapacityPrices
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A plan on the clock: what each job does in each slot, in its own modes.
+    """A plan on the clock.
 
     Parameters
     ----------
     boundaries
         Slot boundaries, seconds.
-    modes
-        By job, (T,) positions in its modes, -1 = idle.
+    jobs
+        Ids of the jobs that it knows.
+    allocations
+        What they hold, when.
     met
         Ids of the jobs that meet their deadlines by it.
     followed
@@ -56,7 +59,8 @@ class _Plan:
     """
 
     boundaries: tuple[float, ...]
-    modes: dict[str, IntArray]
+    jobs: frozenset[str]
+    allocations: tuple[Allocation, ...]
     met: frozenset[str]
     followed: bool
 
@@ -199,7 +203,7 @@ class ExactPolicy:
             rest = old.boundaries[bisect.bisect_right(old.boundaries, state.now) :]
             problem = self._problem(state, Grid((state.now, *rest)))
             arrays = arrays_of(problem)
-            return self._follow(problem, arrays, _on_grid(old, problem, arrays))
+            return self._follow(problem, arrays, carried_over(problem, arrays, old.allocations))
         if self._usual is not None:
             usual = self._usual.plan(state)
             if not _may_be_met(state, usual.met):
@@ -237,7 +241,7 @@ class ExactPolicy:
             not state.arrived
             and not state.capacity_changed
             and state.now < plan.boundaries[-1]
-            and plan.modes.keys() == {seen.job.id for seen in state.jobs}
+            and plan.jobs == {seen.job.id for seen in state.jobs}
         )
 
     def _problem(self, state: ClusterState, grid: Grid) -> EpochProblem:
@@ -252,7 +256,7 @@ class ExactPolicy:
         """Return the plan of the solver, or that from before if it is better."""
         held = empty_plan(arrays)
         if self._plan is not None and self._warm_start:
-            held = _on_grid(self._plan, problem, arrays)
+            held = carried_over(problem, arrays, self._plan.allocations)
         to_solve = self._steadied(problem)
         start = _schedule(to_solve, arrays, held)
         result = solve(
@@ -318,10 +322,8 @@ def _kept(problem: EpochProblem, arrays: ProblemArrays, plan: IntArray, *, follo
         )
     return _Plan(
         boundaries=problem.grid.boundaries,
-        modes={
-            job.id: np.where(row >= 0, row - arrays.mode_start[index], -1)
-            for index, (job, row) in enumerate(zip(problem.jobs, plan, strict=True))
-        },
+        jobs=frozenset(job.id for job in problem.jobs),
+        allocations=schedule.allocations,
         met=frozenset(outcome.job for outcome in schedule.outcomes if outcome.met),
         followed=followed,
     )
@@ -390,32 +392,6 @@ def _epoch_job(seen: JobState) -> Job:
         else Running(site=mode.site, gpus=mode.gpus, loss_left_s=seen.loss_left_s),
         last_site=seen.last_site,
     )
-
-
-def _on_grid(plan: _Plan, problem: EpochProblem, arrays: ProblemArrays) -> IntArray:
-    """Return `plan` on the grid of `problem`: in each slot what it does at the start of the slot.
-
-    Jobs that it does not know are idle. Where capacity has gone, jobs lose their place, those with
-    the latest deadlines first.
-    """
-    matrix = empty_plan(arrays)
-    starts = arrays.boundaries[:-1]
-    slot = np.searchsorted(np.array(plan.boundaries), starts, side="right") - 1
-    known = slot < len(plan.boundaries) - 1
-    for index, job in enumerate(problem.jobs):
-        modes = plan.modes.get(job.id)
-        if modes is not None:
-            held = modes[slot[known]]
-            matrix[index, known] = np.where(held >= 0, held + arrays.mode_start[index], -1)
-    excess = usage(arrays, matrix) - arrays.capacity
-    by_deadline = np.argsort(-arrays.deadline, kind="stable")
-    for site, s in zip(*np.nonzero(excess > 0), strict=True):
-        for index in by_deadline:
-            mode = matrix[index, s]
-            if excess[site, s] > 0 and mode >= 0 and arrays.mode_site[mode] == site:
-                matrix[index, s] = -1
-                excess[site, s] -= arrays.mode_units[mode]
-    return matrix
 
 
 def _schedule(problem: EpochProblem, arrays: ProblemArrays, plan: IntArray) -> Schedule:

@@ -67,8 +67,8 @@ class SolveOptions:
         How many levels of the objective are optimised: 1 = met weight only, 5 = all (met,
         progress, leftover, cost, reconfigurations).
     warm_start
-        A schedule to begin from: of this instance, or of an earlier one on the same boundaries, of
-        which jobs that have gone and time that has passed are left out. None = the greedy's own.
+        A schedule to begin from: of this instance, or of an earlier one, of which is kept what fits
+        (:func:`~edgeflow_opt.formulations.carry_over.carried_over`). None = the greedy's own.
     prices
         Capacity prices to begin from, of an earlier solve (``result.prices``); their grid may be
         another. `price`, `cpsat` and `auto` are then much sooner near their best; the other solvers

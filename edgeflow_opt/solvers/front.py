@@ -199,38 +199,38 @@ def solve(
     return found_result
 
 
-def _start_of(problem: EpochProblem, schedule: Schedule) -> Schedule:
-    """Return `schedule` as one of `problem`, without what has gone: jobs, modes, time.
+def _start_of(problem: EpochProblem, schedule: Schedule) -> Schedule | None:
+    """Return `schedule`, or what can be carried over of it to `problem`; None where that is nothing.
 
     Raises
     ------
     UsageError
-        If what remains breaks a rule of the instance.
+        If it is a schedule of other jobs altogether.
     """
     if check(problem, schedule).valid:
         return schedule
-    known = {(job.id, mode.site, mode.gpus) for job in problem.jobs for mode in job.modes}
-    begin, end = problem.grid.boundaries[0], problem.grid.boundaries[-1]
-    allocations = tuple(
-        dataclasses.replace(a, start=max(a.start, begin), end=min(a.end, end))
-        for a in schedule.allocations
-        if (a.job, a.site, a.gpus) in known and a.end > begin and a.start < end
-    )
-    with contextlib.suppress(EdgeflowError, ValueError, KeyError):
-        value, outcomes = evaluate(problem, allocations)
-        start = Schedule(
-            solver=schedule.solver,
-            status=SolveStatus.FEASIBLE,
-            objective=value,
-            allocations=allocations,
-            outcomes=outcomes,
+    from edgeflow_opt.formulations.carry_over import carried_over
+    from edgeflow_opt.formulations.plans import allocations_of
+
+    jobs = {allocation.job for allocation in schedule.allocations}
+    if jobs and jobs.isdisjoint(problem.job_index):
+        raise UsageError(
+            "option warm_start: has no job of this instance; give a schedule of it, or of an earlier "
+            "epoch"
         )
-        if check(problem, start).valid:
-            return start
-    raise UsageError(
-        "option warm_start: must be a valid schedule of this instance, or become one without the "
-        "jobs and modes that have gone and the time that has passed; check() tells why it is not"
+    arrays = arrays_of(problem)
+    plan = carried_over(problem, arrays, schedule.allocations)
+    allocations = allocations_of(problem, arrays, plan)
+    value, outcomes = evaluate(problem, allocations)
+    start = Schedule(
+        solver=schedule.solver,
+        status=SolveStatus.FEASIBLE,
+        objective=value,
+        allocations=allocations,
+        outcomes=outcomes,
     )
+    # A deadline that must be met may be missed by it now.
+    return start if check(problem, start).valid else None
 
 
 def _draft_kept(

@@ -136,7 +136,7 @@ def test_warm_start_of_another_instance_is_refused(
     path.write_text(json.dumps(document))
     ran = edgeflow("solve", instance_file, "-s", "one", "--warm-start", path)
     assert ran.code == 0  # a mode that has gone is left out
-    document["allocations"] = [held | {"gpus": 1, "end": 200}]
+    document["allocations"] = [held | {"job": "another"}]
     path.write_text(json.dumps(document))
     ran = edgeflow("solve", instance_file, "-s", "one", "--warm-start", path)
     assert ran.code == 2

@@ -34,7 +34,7 @@ from edgeflow_opt.problem import (
 from edgeflow_opt.solvers import SOLVERS, Draft, SolveOptions, SolveResult, solve
 from edgeflow_opt.solvers.base import FEATURES, features_of
 from tests.solvers.fakes import FakeSolver, plug_in
-from tests.solvers.instances import MODES, small
+from tests.solvers.instances import CLOUD, MODES, small
 
 ALL = ("auto", "greedy", "edgeflow-select", "cpsat", "highs", "price")
 
@@ -183,12 +183,22 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("solver", ALL)
-def test_an_invalid_warm_start_is_refused(solver: str) -> None:
-    """A schedule on other boundaries is no warm start, whatever the solver."""
-    good = solve(small(), "greedy").schedule
-    other = small(grid=Grid((0.0, 7.0, 30.0)))
-    with pytest.raises(UsageError, match="warm_start: must be a valid schedule of this instance"):
-        solve(other, solver, warm_start=good)
+def test_what_fits_of_an_earlier_plan_is_a_warm_start(solver: str) -> None:
+    """A schedule of another epoch never makes a solve fail: what does not fit is left out."""
+    good = solve(small(), "cpsat").schedule
+    later = small(
+        grid=Grid((5.0, 17.0, 40.0)), sites=(dataclasses.replace(CLOUD, capacity=((0.0, 1),)),)
+    )
+    assert check(later, solve(later, solver, warm_start=good, time_limit_s=2.0).schedule).valid
+
+
+@pytest.mark.parametrize("solver", ALL)
+def test_a_warm_start_of_other_jobs_is_refused(solver: str) -> None:
+    """A schedule that has no job of the instance is a mistake, and is named."""
+    good = solve(small(), "cpsat").schedule
+    jobs = tuple(dataclasses.replace(job, id=f"other {job.id}") for job in small().jobs)
+    with pytest.raises(UsageError, match="option warm_start: has no job of this instance; give a"):
+        solve(small(jobs=jobs), solver, warm_start=good)
 
 
 @pytest.mark.parametrize("solver", EXACT)
