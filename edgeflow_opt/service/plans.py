@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeflow_opt.formulations.plans import allocations_of, empty_plan, plan_of, trim, usage, walk
-from edgeflow_opt.problem import Schedule, SolveStatus, check, evaluate
+from edgeflow_opt.formulations.carry_over import carried_over
+from edgeflow_opt.formulations.plans import allocations_of, plan_of, trim, walk
+from edgeflow_opt.problem import Allocation, Schedule, SolveStatus, check, evaluate
 from edgeflow_opt.solvers.leftovers import hand_on_leftovers
 
 if TYPE_CHECKING:
@@ -43,40 +44,14 @@ class KeptPlan:
         )
 
     def on(self, problem: EpochProblem, arrays: ProblemArrays) -> Schedule | None:
-        """Return the plan as a checked schedule of another problem; None where it cannot be.
-
-        A job does in a slot what the plan does at its start. Where capacity has gone, jobs lose
-        their place, those with the latest deadlines first.
-        """
-        matrix = empty_plan(arrays)
-        starts = arrays.boundaries[:-1]
-        for index, job in enumerate(problem.jobs):
-            modes = {(m.site, m.gpus): k for k, m in enumerate(job.modes)}
-            for start, end, site, gpus in self.runs.get(job.id, ()):
-                mode = modes.get((site, gpus))
-                if mode is None or end <= problem.now:
-                    continue
-                mode += int(arrays.mode_start[index])
-                if not arrays.mode_usable[mode]:
-                    continue
-                a, b = np.searchsorted(starts, (max(start, problem.now), end), side="left")
-                matrix[index, max(a, arrays.first_slot[index]) : b] = mode
-        _fit(arrays, matrix)
+        """Return what is left of it as a checked schedule of another problem; None = it cannot be."""
+        allocations = (
+            Allocation(job=job, start=start, end=end, site=site, gpus=gpus)
+            for job, spans in self.runs.items()
+            for start, end, site, gpus in spans
+        )
+        matrix = carried_over(problem, arrays, allocations)
         return schedule_of(problem, arrays, trim(arrays, matrix), "plan")
-
-
-def _fit(arrays: ProblemArrays, matrix: IntArray) -> None:
-    """Take jobs out where a plan needs more units than there are."""
-    excess = usage(arrays, matrix) - arrays.capacity
-    if not (excess > 0).any():
-        return
-    by_deadline = np.argsort(-arrays.deadline, kind="stable")
-    for site, s in zip(*np.nonzero(excess > 0), strict=True):
-        for index in by_deadline:
-            mode = matrix[index, s]
-            if excess[site, s] > 0 and mode >= 0 and arrays.mode_site[mode] == site:
-                matrix[index, s] = -1
-                excess[site, s] -= arrays.mode_units[mode]
 
 
 def schedule_of(
