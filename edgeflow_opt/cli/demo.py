@@ -24,12 +24,11 @@ _DECISION_S = 0.1
 
 #: What the simulation says and does not say.
 _CLOSING = (
-    "exact solves every event exactly for the jobs known then, as far as "
-    f"{_DECISION_S:g} s a decision allow, and follows that plan until the next event. This is "
-    "myopic: it knows nothing of jobs to come, so it is no bound on what a policy can meet, and a "
-    "heuristic may meet as many or more. Use it where most jobs are known ahead, and to see how "
-    "much of a heuristic's loss comes from its plans rather than from the unknown. "
-    "Reconfigurations cost no time here; 'edgeflow simulate --overhead' charges them."
+    "exact lets a solver choose at every event which jobs are to be met, as far as "
+    f"{_DECISION_S:g} s a decision allow, where that beats the choice of edgeflow-select. It knows "
+    "nothing of jobs to come, so it is no bound on what a policy can meet: 'edgeflow bound' and "
+    "'simulate --bound' tell that. Reconfigurations cost no time here; 'edgeflow simulate "
+    "--overhead' charges them."
 )
 
 
