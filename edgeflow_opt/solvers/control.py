@@ -277,19 +277,28 @@ class SolveControl:
                 done.set()
 
         threading.Thread(target=body, daemon=True, name="edgeflow-solve").start()
-        asked_at: float | None = None
+        in_time = False
         while True:
+            # Ctrl-C strikes between any two instructions: all of the loop that waits lies within.
             try:
-                if done.wait(_POLL_S):
-                    break
-                if self.stopped:
-                    stop()
-                    asked_at = self.elapsed_s if asked_at is None else asked_at
-                    if self.elapsed_s - asked_at > self._grace_s:
-                        _leave_behind(done, stop)
-                        return None
+                in_time = self._wait(done, stop)
+                break
             except KeyboardInterrupt:
                 self.cancel()
+        if not in_time:
+            _leave_behind(done, stop)
+            return None
         if failure:
             raise failure[0]
         return box[0]
+
+    def _wait(self, done: threading.Event, stop: Callable[[], None]) -> bool:
+        """Wait for `done`, asking to stop when it is time; return whether it came within the grace."""
+        asked_at: float | None = None
+        while not done.wait(_POLL_S):
+            if self.stopped:
+                stop()
+                asked_at = self.elapsed_s if asked_at is None else asked_at
+                if self.elapsed_s - asked_at > self._grace_s:
+                    return False
+        return True

@@ -46,7 +46,7 @@ def fit_rates(measured: Mapping[int, float]) -> RateModel:
     coefficients of at least 0: with three of them every set that may be positive is tried, which
     is exact. Of equally good sets the one with fewer coefficients counts, so that one point gives
     perfect scaling (``b = c = 0``) and two points Amdahl's law. Sets without a and b, by which one
-    GPU would take no time, are left out: with a point on one GPU they are never best.
+    GPU would take no time, are left out, even where they would be closer to strange points.
 
     Parameters
     ----------
