@@ -6,6 +6,8 @@ Helpers are imported as ``tests.strategies`` (random instances) and ``tests.orac
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,11 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the kernels once, before workers begin that would each compile them anew."""
+    """Let Ctrl-C work, and compile the kernels once before workers begin that would do it anew.
+
+    A shell starts what runs in its background with Ctrl-C ignored, and processes inherit that.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         compile_in_parallel()
 
@@ -32,6 +38,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "data_folder" in getattr(item, "fixturenames", ()):
             item.add_marker("public_data")
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_left_alone() -> Iterator[None]:
+    """Name the test that leaves Ctrl-C to something else, rather than let others fail for it."""
+    yield
+    left = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert left is signal.default_int_handler, f"the handler of SIGINT is left as {left!r}"
 
 
 @pytest.fixture(scope="session")
