@@ -76,6 +76,7 @@ class _Process:
         self.ready = False
         self.late = False
         self.started = time.monotonic()
+        self._closing = threading.Lock()
         try:
             self._process = subprocess.Popen(
                 # -P: the current folder must not stand in for the installed package.
@@ -124,7 +125,10 @@ class _Process:
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
-        self.connection.close()
+        with self._closing:
+            # Closed twice, it could be the line of something else that was given its number.
+            if not self.connection.closed:
+                self.connection.close()
 
 
 class SolverPool:

@@ -153,8 +153,14 @@ def solve(
     except EdgeflowError:
         raise
     except Exception as found:
-        fault = SolverFaultError(f"solver '{solver}' failed with {type(found).__name__}: {found}")
-        fault.__cause__, draft = found, _draft_kept(control)
+        if _struck_by_ctrl_c(found):
+            control.cancel()
+            draft = _draft_kept(control, Limit.INTERRUPTED, control.bound)
+        else:
+            fault = SolverFaultError(
+                f"solver '{solver}' failed with {type(found).__name__}: {found}"
+            )
+            fault.__cause__, draft = found, _draft_kept(control)
 
     def result() -> SolveResult:
         schedule = _schedule_of(problem, arrays, draft, unit, solver, control)
@@ -231,6 +237,12 @@ def _start_of(problem: EpochProblem, schedule: Schedule) -> Schedule | None:
     )
     # A deadline that must be met may be missed by it now.
     return start if check(problem, start).valid else None
+
+
+def _struck_by_ctrl_c(fault: BaseException) -> bool:
+    """Whether a fault is Ctrl-C in disguise: one that strikes a compiled kernel is a SystemError."""
+    before = fault.__cause__ or fault.__context__
+    return isinstance(fault, SystemError) and isinstance(before, KeyboardInterrupt)
 
 
 def _draft_kept(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import os
 import random
 import signal
 import subprocess
@@ -86,7 +87,13 @@ def _ctrl_c_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-# It may strike in a finaliser too, where Python can only warn of it.
+# It may strike in a finaliser too, where Python can only warn of it, or in the test runner itself,
+# which then ends: so it is run by hand. tests/solvers/test_interrupts.py and tests/cli/test_streams.py
+# press Ctrl-C in processes of their own.
+@pytest.mark.skipif(
+    "EDGEFLOW_STRIKES" not in os.environ,
+    reason="may end the test runner; set EDGEFLOW_STRIKES=1 and run it without workers",
+)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", INSTANCES)
 @pytest.mark.parametrize("solver", EXACT)

@@ -153,14 +153,14 @@ def test_other_files_are_left_alone(tmp_path: Path) -> None:
 
 def wait_for_lines(path: Path, count: int, process: subprocess.Popen[bytes]) -> int:
     """Wait until a file has so many lines; return how many it has."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 400
     while time.monotonic() < until:
         found = path.read_bytes().count(b"\n") if path.exists() else 0
         if found >= count:
             return found
         assert process.poll() is None, "the suite ended before it was killed"
         time.sleep(0.005)
-    raise AssertionError(f"no {count} lines within two minutes")
+    raise AssertionError(f"no {count} lines in time")
 
 
 def test_killed_processes(tmp_path: Path, sleepy: None) -> None:
