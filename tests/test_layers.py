@@ -24,6 +24,7 @@ BELOW: dict[str, frozenset[str]] = {
 BELOW["clairvoyant"] = frozenset(BELOW)
 BELOW["analysis"] = frozenset(BELOW)
 BELOW["service"] = frozenset(BELOW)
+BELOW["adapters"] = frozenset(BELOW)
 BELOW["cli"] = frozenset(BELOW)
 
 #: Modules that every layer may use.
