@@ -16,6 +16,6 @@ from edgeflow_opt.service.events import JobRevised as JobRevised
 from edgeflow_opt.service.events import RateCorrected as RateCorrected
 from edgeflow_opt.service.events import events_from_dict as events_from_dict
 from edgeflow_opt.service.events import events_to_dict as events_to_dict
+from edgeflow_opt.service.options import SessionOptions as SessionOptions
 from edgeflow_opt.service.pool import SolverPool as SolverPool
 from edgeflow_opt.service.session import EpochSession as EpochSession
-from edgeflow_opt.service.session import SessionOptions as SessionOptions

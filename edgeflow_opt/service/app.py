@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edgeflow_opt.analysis.extras import load
-from edgeflow_opt.service.gate import Gate, document_of
+from edgeflow_opt.service.details import document_of
+from edgeflow_opt.service.gate import Gate
 from edgeflow_opt.service.hub import SessionHub
 from edgeflow_opt.service.metrics import Metrics
 from edgeflow_opt.service.openapi import openapi_document
 from edgeflow_opt.service.pool import SolverPool
+from edgeflow_opt.service.refusals import NotReadyError, TooManyError
 from edgeflow_opt.service.requests import Work, read_body
 from edgeflow_opt.service.settings import ServiceSettings
 from edgeflow_opt.service.store import SessionStore
@@ -77,7 +79,7 @@ def make_app(settings: ServiceSettings) -> Starlette:
     )
     app.router.redirect_slashes = False
     app.state.service = service
-    app.add_middleware(Gate, service=service)
+    app.add_middleware(Gate, tokens=settings.tokens, measured=service.measured)
     return app
 
 
@@ -205,8 +207,6 @@ class Service:
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         """Return what `work` returns, which may block."""
-        from edgeflow_opt.service.hub import TooManyError
-
         if not self._session_places.acquire(blocking=False):
             raise TooManyError("too many requests to sessions are under way; come again")
         try:
@@ -220,8 +220,6 @@ class Service:
 
     async def ready(self, request: Request) -> Response:
         """``GET /ready``."""
-        from edgeflow_opt.service.requests import NotReadyError
-
         if self._work.stopping.is_set() or not self._pool.any_ready:
             raise NotReadyError("no solver process is ready yet")
         return self.json({"status": "ready"})

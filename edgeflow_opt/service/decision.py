@@ -27,6 +27,8 @@ class ReasonCode(StrEnum):
     """It runs on units that no job needs to meet its deadline; it does not meet one itself."""
     WAITS = "waits"
     """It has no deadline, and there are no units for it now."""
+    PASSED = "passed"
+    """Its deadline has passed, and nothing is left over."""
     HOPELESS = "hopeless"
     """It cannot meet its deadline even with all sites to itself, and nothing is left over."""
     OVERLOAD = "overload"

@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgeflow_opt.errors import InputError, UsageError
-from edgeflow_opt.service.hub import NoSuchSessionError, TooManyError
+from edgeflow_opt.service.details import details_of, document_of
 from edgeflow_opt.service.openapi import OPEN
-from edgeflow_opt.service.pool import TaskError
-from edgeflow_opt.service.requests import NotReadyError, SlowBodyError, TooLargeError
-from edgeflow_opt.service.store import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
-    from edgeflow_opt.service.app import Service
+    from edgeflow_opt.service.metrics import Metrics
 
     Scope = MutableMapping[str, Any]
     Message = MutableMapping[str, Any]
@@ -30,78 +26,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("edgeflow_opt.service.access")
 
-_TITLES = {
-    400: "cannot be read",
-    401: "no valid token",
-    404: "not there",
-    405: "method not allowed",
-    408: "too slow",
-    409: "cancelled",
-    413: "too large",
-    422: "at fault",
-    429: "too many",
-    500: "a fault of the service",
-    503: "not ready",
-    504: "late",
-    507: "disk full",
-}
-
-#: Status of what a task did not end well by, where the request is not at fault.
-_TASK_STATUS = {"late": 504, "busy": 503, "died": 503, "MemoryError": 503, "cancelled": 409}
-
-#: Kinds of faults of tasks for which the request is at fault.
-_AT_FAULT = frozenset(
-    {
-        "InputError", "InstanceError", "ScheduleError", "EventError", "UsageError",
-        "UnsupportedError", "SolverUnavailableError",
-    }
-)  # fmt: skip
-
-
-def details_of(problem: BaseException) -> tuple[dict[str, Any], int]:
-    """Return what went wrong as a document (RFC 9457), and its status."""
-    faults: Any = ()
-    if isinstance(problem, TaskError):
-        faults = problem.faults
-        status = _TASK_STATUS.get(problem.kind, 422 if problem.kind in _AT_FAULT else 500)
-    elif isinstance(problem, InputError):
-        faults, status = problem.faults, 422
-    elif isinstance(problem, NoSuchSessionError):
-        status = 404
-    elif isinstance(problem, TooManyError):
-        status = 429
-    elif isinstance(problem, TooLargeError):
-        status = 413
-    elif isinstance(problem, SlowBodyError):
-        status = 408
-    elif isinstance(problem, NotReadyError):
-        status = 503
-    elif isinstance(problem, StoreError):
-        status = 507
-    elif isinstance(problem, (UsageError, ValueError)):
-        status = 422
-    else:
-        status = 500
-    text = str(problem) if status != 500 else f"{type(problem).__name__}: see the log"
-    return document_of(status, text, faults), status
-
-
-def document_of(status: int, detail: str, faults: Any = ()) -> dict[str, Any]:
-    """Return a document of RFC 9457."""
-    return {
-        "type": "about:blank",
-        "title": _TITLES.get(status, "not done"),
-        "status": status,
-        "detail": detail,
-        "faults": [
-            {
-                "object": f.object, "field": f.field, "rule": f.rule, "value": f.value,
-                "remedy": f.remedy,
-            }
-            for f in faults[:100]
-        ],
-    }  # fmt: skip
-
 
 class Gate:
     """ASGI middleware around the routes.
@@ -110,14 +34,16 @@ class Gate:
     ----------
     app
         What is behind it.
-    service
-        Whose settings and counters it uses.
+    tokens
+        Any of them lets a request in; empty = all requests.
+    measured
+        Counts requests.
     """
 
-    def __init__(self, app: App, service: Service) -> None:
+    def __init__(self, app: App, tokens: tuple[str, ...], measured: Metrics) -> None:
         self._app = app
-        self._service = service
-        self._tokens = tuple(token.encode() for token in service.settings.tokens)
+        self._tokens = tuple(token.encode() for token in tokens)
+        self._measured = measured
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -149,7 +75,7 @@ class Gate:
         finally:
             seconds = time.perf_counter() - begin
             route = _route_of(scope)
-            self._service.measured.answered(route, status, seconds)
+            self._measured.answered(route, status, seconds)
             logger.info(
                 "request",
                 extra={

@@ -7,26 +7,21 @@ import secrets
 import threading
 from typing import Any
 
-from edgeflow_opt.errors import EdgeflowError, EventError, Fault, InputError, InstanceError
+from edgeflow_opt.errors import EventError, Fault, InputError, InstanceError
 from edgeflow_opt.problem.formats import problem_from_dict
 from edgeflow_opt.problem.parsing import convert_part, parse_json
 from edgeflow_opt.service.events import events_from_dict, events_to_dict
+from edgeflow_opt.service.options import SessionOptions
 from edgeflow_opt.service.pool import SolverPool
-from edgeflow_opt.service.session import EpochSession, SessionOptions, later_than
+from edgeflow_opt.service.refusals import NoSuchSessionError, TooManyError
+from edgeflow_opt.service.session import EpochSession
 from edgeflow_opt.service.settings import ServiceSettings
+from edgeflow_opt.service.state import later_than
 from edgeflow_opt.service.store import SessionStore
 from edgeflow_opt.service.tasks import parsed
 from edgeflow_opt.service.wire import DecideRequest, SessionRequest
 
 logger = logging.getLogger(__name__)
-
-
-class NoSuchSessionError(EdgeflowError):
-    """There is no session of that id."""
-
-
-class TooManyError(EdgeflowError):
-    """A limit of the service is reached."""
 
 
 class SessionHub:

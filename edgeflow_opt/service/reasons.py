@@ -63,17 +63,19 @@ def reasons_of(
     problem: EpochProblem, schedule: Schedule, hopeless: BoolArray
 ) -> tuple[JobReason, ...]:
     """Return why each job gets what it gets under `schedule`, in the order of the jobs."""
-    begins: dict[str, tuple[float, str]] = {}
+    begins: dict[str, tuple[float, str, str]] = {}
     for allocation in schedule.allocations:
         if allocation.job not in begins:
-            what = f"{allocation.gpus} GPU{'s' * (allocation.gpus != 1)} on '{allocation.site}'"
-            begins[allocation.job] = (allocation.start, what)
+            one = allocation.gpus == 1
+            what = f"{allocation.gpus} GPU{'' if one else 's'} on '{allocation.site}'"
+            begins[allocation.job] = (allocation.start, what, "is" if one else "are")
     reasons = []
     for job, outcome, out in zip(problem.jobs, schedule.outcomes, hopeless.tolist(), strict=True):
-        start, what = begins.get(job.id, (None, ""))
+        start, what, verb = begins.get(job.id, (None, "", ""))
         runs = start == problem.now
         deadline = job.deadline
         by = "" if deadline is None else f"its deadline at {deadline:g} s"
+        passed = deadline is not None and deadline <= problem.now
         done = f"{outcome.completion:g} s" if outcome.completion is not None else "after the plan"
         if job.arrival is not None and job.arrival > problem.now:
             code, text = ReasonCode.NOT_ARRIVED, f"arrives at {job.arrival:g} s"
@@ -84,21 +86,32 @@ def reasons_of(
         elif outcome.met:
             code = ReasonCode.RESERVED
             text = (
-                f"waits; {what} are reserved from {start:g} s on, and it meets {by}, done at {done}"
+                f"waits; {what} {verb} reserved from {start:g} s on, and it meets {by}, "
+                f"done at {done}"
             )
         elif runs:
-            code, text = ReasonCode.LEFT_OVER, f"runs on {what} that are left over, done at {done}"
-            if deadline is not None:
+            code, text = (
+                ReasonCode.LEFT_OVER,
+                f"runs on {what} that {verb} left over, done at {done}",
+            )
+            if passed:
+                text += f"; {by} has passed"
+            elif deadline is not None:
                 why = "cannot be met by it even alone" if out else "is given up under overload"
                 text += f"; {by} {why}"
         elif deadline is None:
             code, text = ReasonCode.WAITS, "has no deadline and waits: no units are left over now"
+        elif passed:
+            code, text = ReasonCode.PASSED, f"{by} has passed, and no units are left over now"
         elif out:
             code = ReasonCode.HOPELESS
             text = f"cannot meet {by} even with all sites to itself, and no units are left over now"
         else:
             code = ReasonCode.OVERLOAD
-            text = f"is not among the jobs chosen under overload: {by} is given up, and no units are left over now"
+            text = (
+                f"is not among the jobs chosen under overload: {by} is given up, and no units are "
+                "left over now"
+            )
         reasons.append(
             JobReason(
                 job=job.id,

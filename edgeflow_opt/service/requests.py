@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edgeflow_opt.errors import EdgeflowError
-from edgeflow_opt.service.hub import NoSuchSessionError, TooManyError
+from edgeflow_opt.service.details import details_of
 from edgeflow_opt.service.pool import SolverPool, TaskError
+from edgeflow_opt.service.refusals import (
+    BadLimitError,
+    NoSuchSessionError,
+    NotReadyError,
+    SlowBodyError,
+    TooLargeError,
+    TooManyError,
+)
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -41,22 +49,6 @@ _SHARE = 0.9
 
 #: Kinds of faults of tasks that no fault of the request has brought about.
 SERVER_KINDS = frozenset({"late", "busy", "died", "MemoryError", "cancelled"})
-
-
-class NotReadyError(EdgeflowError):
-    """The service cannot solve now."""
-
-
-class TooLargeError(EdgeflowError):
-    """The body of a request is too large."""
-
-
-class SlowBodyError(EdgeflowError):
-    """The body of a request did not come in time."""
-
-
-class BadLimitError(EdgeflowError, ValueError):
-    """The time limit of a request is beyond that of the service."""
 
 
 async def read_body(request: Request, settings: ServiceSettings) -> bytes:
@@ -307,8 +299,6 @@ class Solve:
 
     async def stream(self, request: Request) -> AsyncIterator[bytes]:
         """Yield progress and then the answer as server-sent events."""
-        from edgeflow_opt.service.gate import details_of
-
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
 

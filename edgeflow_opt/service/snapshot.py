@@ -13,9 +13,10 @@ from edgeflow_opt.errors import EventError, Fault, InstanceError, UsageError
 from edgeflow_opt.problem import EpochProblem, Grid, problem_from_dict, problem_to_dict
 from edgeflow_opt.problem.formats import WireEpoch
 from edgeflow_opt.problem.parsing import convert_document
+from edgeflow_opt.service.memory import SessionMemory
+from edgeflow_opt.service.options import SessionOptions
 from edgeflow_opt.service.plans import KeptPlan
-from edgeflow_opt.service.session import SessionMemory, SessionOptions, later_than
-from edgeflow_opt.service.state import ClusterView, HeldJob
+from edgeflow_opt.service.state import ClusterView, HeldJob, later_than
 from edgeflow_opt.solvers.capacity_prices import CapacityPrices
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ rate tells any later one. So time costs nothing, and an event costs what it chan
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -320,6 +321,11 @@ class _Draft:
         except InputError as error:
             return [dataclasses.replace(f, object=f"{owner}, {f.object}") for f in error.faults]
         return []
+
+
+def later_than(now: float) -> float:
+    """Return a time after `now`, for a grid that only has to be one."""
+    return now + max(1.0, 4.0 * math.ulp(now))
 
 
 def _is_number(value: object) -> bool:

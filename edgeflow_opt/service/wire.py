@@ -170,7 +170,9 @@ class WireReason(Struct, kw_only=True):
     """Why a job gets what it gets."""
 
     job: str
-    code: Literal["met", "reserved", "left_over", "waits", "hopeless", "overload", "not_arrived"]
+    code: Literal[
+        "met", "reserved", "left_over", "waits", "passed", "hopeless", "overload", "not_arrived"
+    ]
     message: str
     start: float | None
     completion: float | None

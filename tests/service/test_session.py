@@ -10,7 +10,6 @@ import jsonschema
 import pytest
 
 import edgeflow_opt
-import edgeflow_opt.service.session as session_module
 from edgeflow_opt.errors import EventError, UsageError
 from edgeflow_opt.problem import check
 from edgeflow_opt.service import (
@@ -26,6 +25,7 @@ from edgeflow_opt.service import (
     events_from_dict,
     events_to_dict,
 )
+from edgeflow_opt.service.decide import DecisionMaker
 from edgeflow_opt.service.schemas import service_schema
 from tests.service.clusters import job, sites
 
@@ -46,6 +46,7 @@ def test_every_reason_has_its_case() -> None:
     jobs = [
         job("met", 300.0, 200.0, weight=9.0),
         job("hopeless", 50.0, 5000.0),
+        job("passed", -10.0, 5000.0),
         job("later", 600.0, 100.0, arrival=200.0),
         *(job(f"more{k}", 300.0, 500.0) for k in range(6)),
         *(job(f"free{k}", None, 500.0) for k in range(4)),
@@ -59,8 +60,10 @@ def test_every_reason_has_its_case() -> None:
     assert reasons["later"].met
     assert reasons["hopeless"].code in (ReasonCode.HOPELESS, ReasonCode.LEFT_OVER)
     assert "even" in reasons["hopeless"].message
+    assert reasons["passed"].code in (ReasonCode.PASSED, ReasonCode.LEFT_OVER)
+    assert "its deadline at -10 s has passed" in reasons["passed"].message
     codes = {reason.code for reason in decision.reasons}
-    assert {ReasonCode.OVERLOAD, ReasonCode.WAITS} <= codes
+    assert {ReasonCode.OVERLOAD, ReasonCode.WAITS, ReasonCode.PASSED} <= codes
     jsonschema.validate(
         json.loads(json.dumps(decision.document())), service_schema("edgeflow-decision/1")
     )
@@ -80,7 +83,7 @@ def test_a_job_waits_for_what_is_reserved() -> None:
     reason = decision.reasons[-1]
     assert reason.code is ReasonCode.RESERVED
     assert reason.start == decision.until
-    assert "are reserved from 120 s on" in reason.message
+    assert "1 GPU on 'cloud' is reserved from 120 s on" in reason.message
 
 
 def test_progress_is_reckoned_by_the_rate_and_the_losses() -> None:
@@ -194,7 +197,7 @@ def test_an_event_during_a_decision_marks_it_overtaken() -> None:
     session = _session(job("a"))
 
     # Between the state being read and the decision taking effect.
-    original = session_module._Decision.make
+    original = DecisionMaker.make
 
     def make(self: Any) -> Any:
         found = original(self)
@@ -202,7 +205,7 @@ def test_an_event_during_a_decision_marks_it_overtaken() -> None:
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session_module._Decision, "make", make)
+        patch.setattr(DecisionMaker, "make", make)
         decision = session.decide(0.0)
     assert decision.overtaken
     assert set(session.view.jobs) == {"a", "b"}

@@ -1,0 +1,51 @@
+"""How a session plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgeflow_opt.errors import UsageError
+from edgeflow_opt.solvers import SOLVERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """How a session plans.
+
+    Parameters
+    ----------
+    rungs
+        The solvers above the floor, the quickest first; empty = the floor alone.
+    slot_s, max_slots
+        The grid: short slots first, growing to the last deadline
+        (:func:`~edgeflow_opt.policies.exact.rolling_grid`).
+    seed
+        Of the solvers.
+    leftovers
+        Whether units that a plan leaves over now are handed on, where that is not below the floor.
+
+    Raises
+    ------
+    UsageError
+        If one makes no sense.
+    """
+
+    rungs: tuple[str, ...] = ("price", "auto")
+    slot_s: float = 60.0
+    max_slots: int = 96
+    seed: int = 0
+    leftovers: bool = True
+
+    def __post_init__(self) -> None:
+        for rung in self.rungs:
+            if ":" not in rung and rung not in SOLVERS.names():
+                SOLVERS.get(rung)  # says which there are
+        if not (isinstance(self.slot_s, (int, float)) and 0.0 < self.slot_s < 1e15):
+            raise UsageError(
+                f"option slot_s: must be a number of seconds above 0, got {self.slot_s!r}"
+            )
+        for name, least, most in (("max_slots", 1, 10_000), ("seed", 0, 2**31 - 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+                rule = f"must be a whole number from {least} to {most}"
+                raise UsageError(f"option {name}: {rule}, got {value!r}")
