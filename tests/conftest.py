@@ -14,13 +14,18 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from edgeflow_opt.solvers.kernels import compile_in_parallel
+from tests.effort import EFFORT, examples
 
 # Compilation on first use and shared machines make the time of one example meaningless.
 settings.register_profile(
-    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "default",
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+settings.load_profile("ci" if os.environ.get("CI") and EFFORT <= 1.0 else "default")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -17,6 +17,7 @@ from edgeflow_opt.problem.data import Limit
 from edgeflow_opt.simulation import simulate
 from edgeflow_opt.workloads import cluster, read_trace
 from tests.clairvoyant.helpers import MODES, best_on_a_grid, jobs_strategy, sites_strategy
+from tests.effort import examples
 
 CLOUD = Site(name="cloud", kind="cloud", capacity=((0.0, 2),))
 EDGE = Site(name="edge", kind="edge", capacity=((0.0, 0),))
@@ -90,7 +91,7 @@ def test_capacity_is_integrated_over_merged_intervals():
     assert clairvoyant_bound(jobs, [half, EDGE]).best_known == 1.0
 
 
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(jobs_strategy(most=6), sites_strategy(), st.sampled_from(["none", "1,3", "elasticflow"]))
 def test_no_policy_exceeds_the_bound(jobs, sites, overhead):
     """Whatever the policy and the overhead, no history meets more than the bound."""
@@ -110,7 +111,7 @@ def test_no_policy_exceeds_the_bound(jobs, sites, overhead):
         assert metrics.met_weight <= coarse.bound
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(jobs_strategy(most=4, weights=st.sampled_from([1.0, 2.0, 0.5])), sites_strategy())
 def test_no_schedule_on_a_grid_exceeds_the_bound(jobs, sites):
     """The best schedule on a grid of 6 slots, by brute force, is within the bound."""
@@ -121,7 +122,7 @@ def test_no_schedule_on_a_grid_exceeds_the_bound(jobs, sites):
     assert result.best_known <= result.bound + 1e-9
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(jobs_strategy(most=6), sites_strategy(), st.integers(1, 3))
 def test_more_gpus_never_lower_the_bound(jobs, sites, more):
     """With more GPUs at every moment the bound is as high or higher; unconverged linear ones within 2 %."""
@@ -134,7 +135,7 @@ def test_more_gpus_never_lower_the_bound(jobs, sites, more):
         assert many.bound >= few.bound - 1.0
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(jobs_strategy(), sites_strategy())
 def test_the_best_schedule_is_a_schedule(jobs, sites):
     """What is returned passes the checker of histories, and meets what is claimed."""

@@ -12,9 +12,10 @@ from edgeflow_opt.clairvoyant.refutation import Refuter
 from edgeflow_opt.clairvoyant.relaxation import MET, OPEN, OUT, IntervalDual
 from edgeflow_opt.problem import Job, Site
 from tests.clairvoyant.helpers import MODES, jobs_strategy, linear_program, sites_strategy
+from tests.effort import examples
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     jobs_strategy(weights=st.sampled_from([1.0, 2.5])), sites_strategy(), st.sampled_from([99, 3])
 )
@@ -29,7 +30,7 @@ def test_the_dual_is_the_linear_program(jobs, sites, intervals):
     assert found.bound <= exact + 0.02 * max(1.0, exact)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(jobs_strategy(), sites_strategy(), st.integers(1, 5))
 def test_merging_only_weakens(jobs, sites, intervals):
     """The linear program on merged intervals is no less than on all event times."""
@@ -39,7 +40,7 @@ def test_merging_only_weakens(jobs, sites, intervals):
     assert coarse >= fine - 1e-6
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(jobs_strategy(), sites_strategy(), st.integers(1, 5))
 def test_windows_and_supplies_are_kept(jobs, sites, intervals):
     """The parts of a window add up to it, and the supplies to the integral of the capacity."""
@@ -61,7 +62,7 @@ def test_windows_and_supplies_are_kept(jobs, sites, intervals):
         assert data.supply[k].sum() == pytest.approx(expected)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(jobs_strategy(most=6), sites_strategy(), st.data())
 def test_a_refutation_is_true(jobs, sites, draw):
     """A refuted number of jobs is above the optimum of HiGHS over every choice of met jobs."""

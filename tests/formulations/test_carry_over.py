@@ -23,6 +23,7 @@ from edgeflow_opt.problem import (
     evaluate,
 )
 from edgeflow_opt.problem.arrays import arrays_of
+from tests.effort import examples
 from tests.strategies import problems, problems_with_schedules
 
 ONE, TWO = Mode(site="cloud", gpus=1, rate=1.0), Mode(site="cloud", gpus=2, rate=1.5)
@@ -92,7 +93,7 @@ def _as_schedule(problem: EpochProblem, allocations: tuple[Allocation, ...]) -> 
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(problems_with_schedules(), problems(max_jobs=4, max_slots=4), st.booleans())
 def test_what_is_carried_over_keeps_all_rules(
     drawn: tuple[EpochProblem, Schedule], other: EpochProblem, same: bool

@@ -11,6 +11,7 @@ from edgeflow_opt.formulations.objectives import LEVELS
 from edgeflow_opt.formulations.plans import allocations_of, plan_of, trim, usage, walk
 from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Running, Schedule, Site, evaluate
 from edgeflow_opt.problem.arrays import arrays_of
+from tests.effort import examples
 from tests.formulations.helpers import (
     assert_satisfies,
     best_levels,
@@ -33,14 +34,14 @@ def _assert_equal_brute_force(problem: EpochProblem, levels: tuple[float, ...] |
     assert levels == pytest.approx(best.value.key(), rel=3e-6, abs=3e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(problems(max_jobs=3, max_slots=4))
 def test_the_optimum_of_all_levels_equals_brute_force(problem: EpochProblem) -> None:
     """Solved by scipy level by level, the rows alone give the optimum of the definitions."""
     _assert_equal_brute_force(problem, best_levels(arrays_of(problem)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(problems(max_jobs=2, max_slots=4, max_sites=1, best_effort=False, memory=False))
 def test_dominated_modes_are_never_needed(problem: EpochProblem) -> None:
     """With dominance switched off the optimum of every level is the same, losses included."""
@@ -53,7 +54,7 @@ def test_dominated_modes_are_never_needed(problem: EpochProblem) -> None:
 
 
 @pytest.mark.parametrize("levels", [("met",), LEVELS, ("met", "progress"), ("met", "cost")])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(drawn=problems_with_schedules(max_jobs=3, max_slots=5))
 def test_every_valid_plan_is_a_point_of_the_model(
     levels: tuple[str, ...], drawn: tuple[EpochProblem, Schedule]
@@ -80,7 +81,7 @@ def test_every_valid_plan_is_a_point_of_the_model(
     assert np.array_equal(built.decode(x), expected)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(problems_with_schedules(max_jobs=3, max_slots=4))
 def test_a_plan_without_its_dominated_modes_obeys_the_rows_of_paths(
     drawn: tuple[EpochProblem, Schedule],
@@ -97,7 +98,7 @@ def test_a_plan_without_its_dominated_modes_obeys_the_rows_of_paths(
     assert np.array_equal(built.decode(x), plan)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(problems(max_jobs=4, max_slots=4, must_meet=False))
 def test_the_tight_link_lies_between_the_optimum_and_the_loose_bound(problem: EpochProblem) -> None:
     """Optimum <= LP bound with x <= z <= LP bound with x <= 1 <= weight of the reachable jobs."""
@@ -186,7 +187,7 @@ def test_what_is_left_of_the_running_loss_is_paid_where_the_run_goes_on() -> Non
     assert maximum(built.model.with_objective(built.objectives["met"])) == pytest.approx(1.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(problems(max_jobs=3, max_slots=4, losses=False, weights=False, must_meet=False))
 def test_jobs_that_cannot_be_met_alone_are_told(problem: EpochProblem) -> None:
     """reachable_jobs() equals brute force on each malleable job alone, where nothing is lost."""
@@ -201,7 +202,7 @@ def test_jobs_that_cannot_be_met_alone_are_told(problem: EpochProblem) -> None:
         assert reachable[index] == can if job.malleable else reachable[index] or not can
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(problems(max_jobs=3, max_slots=4, must_meet=False))
 def test_a_solution_decodes_to_a_plan_of_its_worth(problem: EpochProblem) -> None:
     """The optimum of level 1 by scipy decodes to a plan within capacity that meets that weight."""

@@ -13,12 +13,13 @@ from edgeflow_opt.formulations.moldable import build_moldable
 from edgeflow_opt.formulations.plans import plan_of, usage, walk
 from edgeflow_opt.problem import EpochProblem, Schedule
 from edgeflow_opt.problem.arrays import arrays_of
+from tests.effort import examples
 from tests.formulations.helpers import assert_satisfies, maximum, undominated
 from tests.oracle import optimum
 from tests.strategies import problems, problems_with_schedules
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(problems(max_jobs=3, max_slots=5))
 def test_starts_enumerated_equal_the_malleable_model_and_brute_force(problem: EpochProblem) -> None:
     """On moldable jobs both models have the optimum of level 1 of the definitions."""
@@ -36,7 +37,7 @@ def test_starts_enumerated_equal_the_malleable_model_and_brute_force(problem: Ep
     assert second == pytest.approx(best.value.met_weight, abs=1e-6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(problems(max_jobs=2, max_slots=5))
 def test_the_options_are_the_shortest_runs_that_meet_the_deadline(problem: EpochProblem) -> None:
     """Every option meets its deadline, none does in a slot less, and no run that does is missing."""
@@ -62,7 +63,7 @@ def test_the_options_are_the_shortest_runs_that_meet_the_deadline(problem: Epoch
     assert options == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(problems_with_schedules(max_jobs=3, max_slots=5))
 def test_every_valid_plan_of_moldable_jobs_is_a_point(drawn: tuple[EpochProblem, Schedule]) -> None:
     """The met jobs of a plan encode to options that obey the rows and decode to these jobs met."""

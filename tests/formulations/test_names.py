@@ -15,6 +15,7 @@ from edgeflow_opt.formulations.names import Names, holds_anything
 from edgeflow_opt.problem import EpochProblem, problem_from_dict
 from edgeflow_opt.problem.arrays import arrays_of
 from tests.cli.helpers import INSTANCE
+from tests.effort import examples
 from tests.strategies import problems
 
 #: What CPLEX LP, free MPS and PuLP all take.
@@ -22,7 +23,7 @@ ALLOWED = re.compile(r"[A-Za-z][A-Za-z0-9_.~(),]{0,254}")
 
 
 @given(texts=st.lists(st.text(), unique=True, max_size=12))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_labels_are_different_and_read_back(texts: list[str]) -> None:
     """Whatever the texts, each has a label of its own, of plain characters, that leads back."""
     labels = Labels(texts)
@@ -37,7 +38,7 @@ def test_labels_of_plain_ids_are_the_ids() -> None:
 
 
 @pytest.mark.parametrize("level", [1, 5])
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(problem=problems(max_jobs=3, max_slots=3))
 def test_names_survive_files_and_lead_back(problem: EpochProblem, level: int) -> None:
     """All names of a model differ, survive LP and MPS, and its columns are read back as they are."""
@@ -82,7 +83,7 @@ def test_names_of_other_instances_are_not_read() -> None:
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(problem=problems(max_jobs=2, max_slots=2))
 def test_models_have_no_empty_rows_and_some_column(formulation: str, problem: EpochProblem) -> None:
     """Whatever the instance, no row is empty and there is a column: LP files can say it."""

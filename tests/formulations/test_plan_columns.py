@@ -19,6 +19,7 @@ from edgeflow_opt.formulations.plan_columns import (
 from edgeflow_opt.formulations.plans import allocations_of, plan_of
 from edgeflow_opt.problem import EpochProblem, Schedule, evaluate
 from edgeflow_opt.problem.arrays import ProblemArrays, arrays_of
+from tests.effort import examples
 from tests.formulations.helpers import best_levels, maximum
 from tests.strategies import problems, problems_with_schedules
 
@@ -41,7 +42,7 @@ def _all_plans(arrays: ProblemArrays) -> JobPlans:
     return JobPlans(np.array(jobs, dtype=np.int64), np.array(rows, dtype=np.int64))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(problem=problems(max_jobs=3, max_slots=3, moldable=False, must_meet=False))
 def test_with_all_plans_it_is_the_malleable_model(problem: EpochProblem) -> None:
     """Over all plans all levels are those of the malleable model, and the relaxation is as strong."""
@@ -65,7 +66,7 @@ def test_with_all_plans_it_is_the_malleable_model(problem: EpochProblem) -> None
     assert over_plans <= compact + 1e-6
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(drawn=problems_with_schedules())
 def test_values_and_usage_are_those_of_the_schedule(drawn: tuple[EpochProblem, Schedule]) -> None:
     """The columns of a schedule add up to its levels and usage, and lead back to it."""

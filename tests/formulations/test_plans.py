@@ -16,9 +16,10 @@ from edgeflow_opt.formulations.plans import (
 )
 from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Schedule, Site, evaluate
 from edgeflow_opt.problem.arrays import arrays_of
+from tests.effort import examples
 from tests.strategies import problems_with_schedules
 
-QUICK = settings(max_examples=150, deadline=None)
+QUICK = settings(max_examples=examples(150))
 
 
 @QUICK

@@ -12,6 +12,7 @@ from edgeflow_opt.policies.registry import make_policy
 from edgeflow_opt.problem import Site
 from edgeflow_opt.simulation import simulate
 from edgeflow_opt.solvers.greedy import GreedyOptions
+from tests.effort import examples
 from tests.policies.states import traces
 from tests.solvers.greedy.helpers import job
 
@@ -181,7 +182,7 @@ class Twice:
         return decision
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(
     traces(),
     st.sampled_from(("edgeflow", "edgeflow-select")),

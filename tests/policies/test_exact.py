@@ -14,6 +14,7 @@ from edgeflow_opt.policies.exact import ExactPolicy, rolling_grid
 from edgeflow_opt.problem import Job, Mode, Site
 from edgeflow_opt.simulation import simulate
 from edgeflow_opt.solvers import SOLVERS
+from tests.effort import examples
 from tests.policies import tiny_solvers
 from tests.simulation.helpers import CLOUD, EDGE, ONE, TWO, job
 
@@ -321,9 +322,7 @@ def traces(draw):
     return jobs
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     traces(),
     st.integers(1, 4),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from edgeflow_opt.policies import POLICIES, make_policy
 from edgeflow_opt.problem import Job, Site
 from edgeflow_opt.simulation import simulate
+from tests.effort import examples
 from tests.policies.states import traces
 
 NAMES = [name for name in POLICIES.names() if name != "exact"]
@@ -23,7 +24,7 @@ def cluster(cloud: int, *edge: tuple[float, int]) -> tuple[Site, ...]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(jobs=traces(), overhead=st.sampled_from(["none", "elasticflow", "5,20"]))
 def test_every_policy_carries_a_trace_through(
     name: str, jobs: tuple[Job, ...], overhead: str
@@ -38,7 +39,7 @@ def test_every_policy_carries_a_trace_through(
     assert done == {job.id for job in jobs} - result.refused
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     jobs=traces(),
     overhead=st.sampled_from(["none", "5,20"]),
@@ -60,7 +61,7 @@ def test_without_edge_servers_edgeflow_is_elasticflow(
     ]
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(jobs=traces())
 def test_cloud_policies_leave_the_edge_alone(jobs: tuple[Job, ...]) -> None:
     """Edge servers change nothing for the policies that use cloud GPUs only."""

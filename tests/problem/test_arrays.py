@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Running, Site
 from edgeflow_opt.problem.arrays import ProblemArrays, arrays_of
+from tests.effort import examples
 from tests.oracle import optimum
 from tests.problem.examples import rich_problem
 from tests.strategies import problems
@@ -189,7 +190,7 @@ def test_a_long_migration_makes_a_worse_mode_worth_using() -> None:
     assert arrays_of(problem).mode_kept.all()
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(problems(max_jobs=2, max_slots=4))
 def test_dropped_modes_are_never_needed(problem: EpochProblem) -> None:
     """The optimum is the same, level by level, without the modes that are dropped."""

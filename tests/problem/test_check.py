@@ -28,6 +28,7 @@ from edgeflow_opt.problem import (
     evaluate,
 )
 from edgeflow_opt.problem.data import in_order
+from tests.effort import examples
 from tests.problem.examples import alloc, rich_problem, rich_schedule, schedule_of
 from tests.strategies import problems_with_schedules
 
@@ -435,7 +436,7 @@ def _true_of(problem: EpochProblem, allocations: list[Allocation]) -> Schedule:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     drawn=problems_with_schedules(),
     data=st.data(),
@@ -501,7 +502,7 @@ def _with_outcome(schedule: Schedule, position: int, **changes: Any) -> Schedule
     return dataclasses.replace(schedule, outcomes=tuple(outcomes))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(drawn=problems_with_schedules(max_jobs=3), data=st.data())
 def test_random_plans_are_judged_as_the_rules_say(
     drawn: tuple[EpochProblem, Schedule], data: st.DataObject

@@ -30,6 +30,7 @@ from edgeflow_opt.problem import (
     write_schedule,
 )
 from edgeflow_opt.problem.formats import dumps
+from tests.effort import examples
 from tests.problem.examples import (
     INSTANCE_TEXT,
     SCHEDULE_TEXT,
@@ -378,7 +379,7 @@ def test_schema_requires_the_same_keys(path: Path_) -> None:
         _validator("edgeflow-epoch/1").validate(document)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(problems())
 def test_schema_accepts_every_instance(problem: EpochProblem) -> None:
     """What the package writes, its schema accepts."""

@@ -6,12 +6,13 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflow_opt.problem import EpochProblem, Grid, ObjectiveValue, SolveStatus, check
 from edgeflow_opt.solvers import SOLVERS, SolveResult, solve
 from edgeflow_opt.solvers.base import features_of
+from tests.effort import examples
 from tests.oracle import Optimum, optimum
 from tests.strategies import problems
 
@@ -79,7 +80,7 @@ def _assert_proven_levels(result: SolveResult, best: Optimum) -> None:
         assert _close(reached[level.level], expected[level.level]), level
 
 
-QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=examples(25))
 
 
 @pytest.mark.parametrize("solver", EXACT)
@@ -130,7 +131,7 @@ def test_exact_solvers_equal_brute_force_on_the_weighted_sum(
 
 
 @pytest.mark.parametrize("solver", HEURISTIC)
-@settings(max_examples=75)
+@settings(max_examples=examples(75))
 @given(problem=problems())
 def test_heuristics_are_sound(solver: str, problem: EpochProblem) -> None:
     """A heuristic's schedule is valid and no better than the optimum; it claims no bound."""
@@ -143,7 +144,7 @@ def test_heuristics_are_sound(solver: str, problem: EpochProblem) -> None:
 
 
 @given(problem=problems(max_jobs=3, max_slots=3), site=st.integers(0, 1), extra=st.integers(1, 3))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_more_capacity_never_hurts_brute_force(
     problem: EpochProblem, site: int, extra: int
 ) -> None:
@@ -196,7 +197,7 @@ def _levels(result: SolveResult, cost_scale: float = 1.0) -> tuple[float, ...]:
 
 
 @pytest.mark.parametrize("solver", EXACT)
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(problem=problems(max_jobs=3, max_slots=3), factor=st.sampled_from((0.5, 2.0, 64.0)))
 def test_the_scale_of_time_does_not_matter(
     solver: str, problem: EpochProblem, factor: float
@@ -209,7 +210,7 @@ def test_the_scale_of_time_does_not_matter(
 
 
 @pytest.mark.parametrize("solver", EXACT)
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(problem=problems(max_slots=3), order=st.randoms(use_true_random=False))
 def test_the_order_of_jobs_does_not_matter(solver: str, problem: EpochProblem, order: Any) -> None:
     """Shuffled jobs give the same levels."""

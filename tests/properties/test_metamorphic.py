@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, SolveStatus, check
 from edgeflow_opt.solvers import SOLVERS, SolveResult, solve
 from edgeflow_opt.solvers.base import features_of
+from tests.effort import examples
 from tests.strategies import problems
 
 #: All that prove bounds, those of plug-ins too.
@@ -168,7 +169,7 @@ def _enclosure(result: SolveResult) -> tuple[float, float]:
 
 @pytest.mark.parametrize("solver", ENGINES)
 @pytest.mark.parametrize("change", RELAXATIONS)
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(problem=problems(max_jobs=6, max_slots=5, offset=False))
 def test_a_relaxed_instance_is_worth_no_less(
     change: str, solver: str, problem: EpochProblem
@@ -184,7 +185,7 @@ def test_a_relaxed_instance_is_worth_no_less(
 
 @pytest.mark.parametrize("solver", ENGINES)
 @pytest.mark.parametrize("change", SYMMETRIES)
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(problem=problems(max_jobs=6, max_slots=5))
 def test_a_symmetric_instance_is_worth_the_same(
     change: str, solver: str, problem: EpochProblem
@@ -202,7 +203,7 @@ def test_a_symmetric_instance_is_worth_the_same(
         assert low == pytest.approx(other_low, abs=slack)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(problem=problems(max_jobs=9, max_slots=7, max_sites=3))
 def test_engines_agree_beyond_brute_force(problem: EpochProblem) -> None:
     """On several sites, with all features, every value is below every bound, and proofs agree."""
@@ -214,7 +215,7 @@ def test_engines_agree_beyond_brute_force(problem: EpochProblem) -> None:
     assert not infeasible or all(r.value is None for r in found.values()), encloses
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(problem=problems(max_jobs=7, max_slots=6, max_sites=3))
 def test_moldable_instances_agree(problem: EpochProblem) -> None:
     """The same with every job moldable, which engines solve by other ways."""
@@ -227,7 +228,7 @@ def test_moldable_instances_agree(problem: EpochProblem) -> None:
 
 
 @pytest.mark.parametrize("solver", ENGINES)
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(problem=problems(max_jobs=5, max_slots=4), data=st.data())
 def test_a_warm_start_never_hurts(solver: str, problem: EpochProblem, data: st.DataObject) -> None:
     """Begun from any engine's schedule, an engine ends no lower."""

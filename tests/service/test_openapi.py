@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +19,7 @@ from starlette.testclient import TestClient
 from edgeflow_opt.service.app import make_app
 from edgeflow_opt.service.openapi import openapi_document
 from edgeflow_opt.service.settings import ServiceSettings
+from tests.effort import examples
 
 CHECKS = [
     status_code_conformance,
@@ -42,7 +42,7 @@ def app() -> Iterator[Any]:
 
 @schema.parametrize()
 @settings(
-    max_examples=int(os.environ.get("EDGEFLOW_FUZZ_EXAMPLES", "5")),
+    max_examples=examples(5),
     deadline=None,
     derandomize=True,
     phases=(Phase.explicit, Phase.generate),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from typing import Any
 
 import pytest
@@ -30,10 +29,10 @@ from edgeflow_opt.service import (
     events_to_dict,
 )
 from edgeflow_opt.solvers import solve
+from tests.effort import EFFORT, examples
 from tests.service.clusters import job, sites
 
-#: Steps in all; 10,000 take some minutes.
-STEPS = int(os.environ.get("EDGEFLOW_SESSION_STEPS", "150"))
+#: Four hundred histories of so many steps take some minutes.
 STEPS_A_HISTORY = 25
 
 OPTIONS = SessionOptions(slot_s=60.0, max_slots=6)
@@ -208,10 +207,10 @@ def test_random_histories() -> None:
     run_state_machine_as_test(
         SessionMachine,
         settings=settings(
-            max_examples=max(1, STEPS // STEPS_A_HISTORY),
+            max_examples=examples(6),
             stateful_step_count=STEPS_A_HISTORY,
             deadline=None,
-            derandomize=STEPS <= 150,
+            derandomize=EFFORT <= 1.0,
             suppress_health_check=list(HealthCheck),
         ),
     )

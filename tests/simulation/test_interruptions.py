@@ -10,6 +10,7 @@ from edgeflow_opt.policies import ClusterState, Decision
 from edgeflow_opt.problem import Site, check_history
 from edgeflow_opt.simulation import parse_overhead, simulate
 from edgeflow_opt.workloads import Outage, draw_outages, with_outages
+from tests.effort import examples
 from tests.simulation.helpers import EDGE, ON_EDGE, ONE, TWO, Fifo, Scripted, job
 from tests.simulation.test_properties import Erratic, jobs_strategy
 
@@ -102,7 +103,7 @@ def test_a_withdrawn_edge_server_hands_its_job_back():
     assert result.metrics.interruptions == 1
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(
     jobs_strategy(), st.integers(0, 999), st.sampled_from(["none", "1.5,4", "elasticflow"]),
     st.sampled_from([0.0, 5.0]),
@@ -131,7 +132,7 @@ def test_nothing_is_lost(jobs, seed, overhead, merge_s):
     assert again.outcomes == result.outcomes
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(jobs_strategy(), st.integers(0, 99))
 def test_every_job_completes_when_the_nodes_come_back(jobs, seed):
     """A queue that serves all in turn finishes every job, however often nodes fail."""

@@ -11,6 +11,7 @@ from edgeflow_opt.policies import ClusterState, Decision
 from edgeflow_opt.problem import Job, Mode, Site, check_history
 from edgeflow_opt.problem.runs import credit_by, runs_of, with_stalls
 from edgeflow_opt.simulation import parse_overhead, simulate
+from tests.effort import examples
 from tests.simulation.helpers import Fifo
 
 # Times and rates are dyadic, so that a shift of the clock is exact.
@@ -85,7 +86,7 @@ OVERHEADS = st.sampled_from(["none", "1.5,4", "elasticflow"])
 MERGES = st.sampled_from([0.0, 0.0, 5.0])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(jobs_strategy(), sites_strategy(), st.integers(0, 999), OVERHEADS, MERGES)
 def test_histories_keep_every_rule(jobs, sites, seed, overhead, merge_s):
     """Whatever a policy does: the checker passes, capacity holds, work is the integral of rates."""
@@ -122,7 +123,7 @@ def test_histories_keep_every_rule(jobs, sites, seed, overhead, merge_s):
     assert all(gap >= merge_s - 1e-9 for gap in gaps)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(jobs_strategy(), sites_strategy(), st.integers(0, 999), OVERHEADS)
 def test_same_input_gives_the_same_result(jobs, sites, seed, overhead):
     """Two simulations of the same input differ in wall times only."""
@@ -148,7 +149,7 @@ def shifted(jobs, sites, by):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(jobs_strategy(), sites_strategy(), st.sampled_from([-4096.0, 1024.0, 2.0**23]))
 def test_a_shift_of_the_clock_changes_the_times_only(jobs, sites, by):
     """Adding a constant to all times adds it to all times of the result."""
@@ -162,7 +163,7 @@ def test_a_shift_of_the_clock_changes_the_times_only(jobs, sites, by):
     assert [o.met for o in after.outcomes] == [o.met for o in before.outcomes]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(jobs_strategy(), sites_strategy(), st.randoms(use_true_random=False))
 def test_the_order_of_the_trace_does_not_matter(jobs, sites, rng):
     """A trace in another order, simultaneous arrivals included, has the same outcomes by job."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from edgeflow_opt.problem import EpochProblem, Grid, SolveStatus, check
 from edgeflow_opt.solvers import SOLVERS, SolveResult, solve
 from edgeflow_opt.solvers.base import features_of
+from tests.effort import examples
 from tests.oracle import optimum
 from tests.solvers.instances import crowded, small
 from tests.strategies import problems
@@ -23,7 +24,7 @@ def _supported(problem: EpochProblem) -> list[str]:
     return [name for name in ALL if needs <= SOLVERS.get(name).capabilities.features]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     problem=problems(max_jobs=5, max_slots=5),
     seconds=st.sampled_from([1e-6, 0.02, 10.0]),
@@ -54,7 +55,7 @@ def test_larger_instances_do_not_fall_below_the_greedy_either(solver: str, secon
     assert not greedy.objective.better_than(found.objective)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(problems(max_jobs=4, max_slots=4, weighted=False))
 def test_no_bound_is_below_any_value_and_all_results_are_valid(problem: EpochProblem) -> None:
     """Bounds of all solvers against values of all, and every schedule against the checker."""
@@ -84,7 +85,7 @@ def test_no_bound_of_an_unfinished_solve_is_below_any_value() -> None:
     assert min(bounds) >= best - 1e-6
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(problems(max_jobs=3, max_slots=4, must_meet=False))
 def test_moldable_jobs_are_never_better_off(problem: EpochProblem) -> None:
     """Tied to one mode in one run, the optimum by auto is no higher, and that of brute force."""
@@ -117,7 +118,7 @@ def _moved(problem: EpochProblem, by: float) -> EpochProblem:
 
 
 @pytest.mark.parametrize("solver", ["auto", "cpsat", "highs", "price"])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8))
 @given(problem=problems(max_jobs=3, max_slots=4, offset=False), by=st.sampled_from([-5e3, 1e7]))
 def test_the_clock_does_not_matter(solver: str, problem: EpochProblem, by: float) -> None:
     """On another clock status and level 1 are the same."""
@@ -128,7 +129,7 @@ def test_the_clock_does_not_matter(solver: str, problem: EpochProblem, by: float
         assert second.value == pytest.approx(first.value, rel=1e-9)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(problems(max_jobs=3, max_slots=4), st.integers(0, 1))
 def test_more_capacity_never_lowers_what_is_proven(problem: EpochProblem, which: int) -> None:
     """With one more unit at a site the proven optimum is no lower."""

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflow_opt.solvers.bounds import FLOAT_SLACK, attainable_step, rounded_down
+from tests.effort import examples
 
 WEIGHTS = st.lists(
     st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 7.0, 0.1, 1e-3, 1e9, 1e13]), max_size=6
@@ -20,7 +21,7 @@ def _sums(weights: list[float]) -> list[float]:
                    for c in itertools.combinations(weights, k)})  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(WEIGHTS, st.floats(0.0, 1.2), st.sampled_from([0.0, FLOAT_SLACK]))
 def test_no_attainable_value_within_the_bound_is_lost(
     weights: list[float], share: float, slack: float
@@ -33,7 +34,7 @@ def test_no_attainable_value_within_the_bound_is_lost(
     assert 0.0 <= rounded <= sum(weights)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(WEIGHTS)
 def test_every_attainable_value_stays_itself(weights: list[float]) -> None:
     """A bound that is attained is not rounded below its value, and with slack not above the next."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from edgeflow_opt.formulations.objectives import LEVELS
 from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site, SolveStatus, check
 from edgeflow_opt.solvers import SolveResult, solve
+from tests.effort import examples
 from tests.oracle import optimum
 
 EXACT = ("cpsat", "highs", "auto", "price")
@@ -74,7 +75,7 @@ def test_work_about_what_fits(solver: str, now: float, relative: float, value: f
 
 
 @pytest.mark.parametrize("solver", EXACT)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=examples(10))
 @given(ulps=st.floats(-1e-9, 1e-9), now=st.sampled_from([0.0, 1e7, -3e5]))
 def test_work_within_a_billionth_of_the_tolerance(solver: str, ulps: float, now: float) -> None:
     """Where rounding cannot tell whether it fits, nothing false is claimed."""

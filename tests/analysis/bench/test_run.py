@@ -24,6 +24,7 @@ from edgeflow_opt.analysis.bench.cells import failed_record
 from edgeflow_opt.analysis.bench.records import comparisons_of, open_ledger
 from edgeflow_opt.analysis.bench.run import Ended
 from edgeflow_opt.errors import InputError, UsageError
+from tests.effort import examples
 
 #: A hundred cells of a fiftieth of a second.
 HUNDRED = """
@@ -94,7 +95,7 @@ class ScriptedCrew:
         self.closed = finished
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.sampled_from(["fine", "fine", "died", "time", "kill"]), max_size=40))
 def test_every_cell_once(script: list[str]) -> None:
     """Whatever dies, is over time or is killed, in the end each cell has exactly one record."""

@@ -11,12 +11,13 @@ import edgeflow_opt as ef
 from edgeflow_opt.analysis.explain import explain
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site, check
+from tests.effort import examples
 from tests.oracle import optimum
 from tests.solvers.instances import CLOUD, MODES, small
 from tests.strategies import problems
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(problem=problems(max_jobs=3, max_slots=3, must_meet=False))
 def test_applying_a_remedy_meets_the_job_and_no_less(problem: EpochProblem) -> None:
     """Brute force on the changed instance meets the job too, with the weight that was met before."""
@@ -40,7 +41,7 @@ def test_applying_a_remedy_meets_the_job_and_no_less(problem: EpochProblem) -> N
             assert best.value.met_weight >= kept - 1e-9
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(problem=problems(max_jobs=2, max_slots=3, must_meet=False))
 def test_what_is_said_of_a_job_alone_is_true(problem: EpochProblem) -> None:
     """A job is said to be met alone just where brute force meets it alone."""

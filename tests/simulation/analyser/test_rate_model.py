@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.simulation.analyser import RateModel, fit_rates, left_out_errors
 from edgeflow_opt.workloads import DEFAULT_CATALOG
+from tests.effort import examples
 
 
 @given(
@@ -18,7 +19,7 @@ from edgeflow_opt.workloads import DEFAULT_CATALOG
     st.floats(0.0, 0.5),
     st.sets(st.sampled_from([1, 2, 3, 4, 8, 16, 32, 64]), min_size=4),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_a_true_model_is_found_again(shared, serial, exchange, counts) -> None:
     """Rates that follow the model exactly are predicted exactly, everywhere."""
     model = RateModel(shared_s=shared, serial_s=serial, exchange_s=exchange)
@@ -32,7 +33,7 @@ def test_a_true_model_is_found_again(shared, serial, exchange, counts) -> None:
     st.dictionaries(st.integers(2, 64), st.floats(0.1, 100.0), max_size=6),
 )
 @example(0.5, {2: 6.0, 5: 1.0})
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_no_small_change_of_the_coefficients_is_better(on_one, others) -> None:
     """The fit is a least-squares optimum over coefficients of at least 0 (which is convex).
 

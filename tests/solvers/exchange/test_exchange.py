@@ -21,6 +21,7 @@ from edgeflow_opt.solvers import solve
 from edgeflow_opt.solvers.exchange import export, import_solution
 from edgeflow_opt.solvers.exchange.export import MODEL_SCHEMA
 from edgeflow_opt.solvers.exchange.solution_files import parse_solution
+from tests.effort import examples
 from tests.oracle import optimum
 from tests.solvers.instances import crowded, small
 from tests.strategies import problems
@@ -100,7 +101,7 @@ def test_levels_in_turn_give_the_lexicographic_optimum(tmp_path: Path, level: in
     assert found[level - 1] == pytest.approx(wanted[level - 1], abs=1e-6)
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(problem=problems(max_jobs=3, max_slots=3, must_meet=False))
 def test_random_instances_come_back_as_the_optimum(tmp_path: Path, problem: EpochProblem) -> None:
     """Whatever the rules in play, MPS and plan master give brute force's met weight, checked."""

@@ -4,7 +4,7 @@ import dataclasses
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflow_opt.errors import UsageError
@@ -12,11 +12,12 @@ from edgeflow_opt.problem import EpochProblem, SolveStatus, check
 from edgeflow_opt.solvers import solve
 from edgeflow_opt.solvers.greedy import GreedyOptions
 from edgeflow_opt.solvers.greedy.options import CHOICES
+from tests.effort import examples
 from tests.solvers.greedy.helpers import job, planned, problem
 from tests.strategies import problems
 
 SOLVERS = ("greedy", "edgeflow-select")
-SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=examples(60))
 OPTIONS = st.fixed_dictionaries(
     {
         **{name: st.sampled_from(values) for name, values in CHOICES.items()},

@@ -12,12 +12,13 @@ from edgeflow_opt.problem import EpochProblem
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers.moldable import minimise, option_table
 from edgeflow_opt.workloads import generate_problem
+from tests.effort import examples
 from tests.formulations.helpers import maximum
 from tests.oracle import optimum
 from tests.strategies import problems
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(35))
 @given(problem=problems(max_jobs=4, max_slots=4), iterations=st.sampled_from((1, 5, 60)))
 def test_the_bound_is_never_below_the_optimum(problem: EpochProblem, iterations: int) -> None:
     """Whatever the prices, no rounding lets the bound fall below what brute force reaches."""
@@ -29,7 +30,7 @@ def test_the_bound_is_never_below_the_optimum(problem: EpochProblem, iterations:
     assert dual.bound >= best.value.met_weight
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(35))
 @given(problem=problems(max_jobs=4, max_slots=4), scale=st.sampled_from((1e-9, 1.0, 1e9)))
 def test_any_prices_prove_a_bound(problem: EpochProblem, scale: float) -> None:
     """Arbitrary prices, tiny and huge ones too, give a weaker bound but a true one."""
@@ -43,7 +44,7 @@ def test_any_prices_prove_a_bound(problem: EpochProblem, scale: float) -> None:
         assert dual.bound >= best.value.met_weight
 
 
-@settings(max_examples=35)
+@settings(max_examples=examples(35))
 @given(problem=problems(max_jobs=4, max_slots=4), share=st.sampled_from((0.0, 0.5, 0.999)))
 def test_what_is_fixed_is_never_missed(problem: EpochProblem, share: float) -> None:
     """Beyond any value below the optimum, the restricted model still holds the optimum."""
@@ -70,7 +71,7 @@ def test_the_bound_is_that_of_the_linear_program(num_jobs: int, num_slots: int, 
     assert lp - 1e-6 <= dual.bound <= 1.002 * lp
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(problem=problems(max_jobs=3, max_slots=5))
 def test_options_left_out_are_dominated(problem: EpochProblem) -> None:
     """Each option left out has a kept one of its job, within its slots and units, on its site."""
@@ -87,7 +88,7 @@ def test_options_left_out_are_dominated(problem: EpochProblem) -> None:
         assert better.any()
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(problem=problems(max_jobs=3, max_slots=1))
 def test_one_slot_is_one_run(problem: EpochProblem) -> None:
     """Every problem of one slot is one of options, malleable or not, with the same optimum."""

@@ -14,6 +14,7 @@ from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import solve
 from edgeflow_opt.solvers.moldable import OptionSearch, minimise, option_table
 from edgeflow_opt.workloads import generate_problem
+from tests.effort import examples
 from tests.oracle import optimum
 from tests.solvers.instances import small
 from tests.strategies import problems
@@ -24,7 +25,7 @@ def _search(problem: EpochProblem) -> tuple[OptionSearch, EpochProblem]:
     return OptionSearch(table, minimise(table), 3), problem
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(problem=problems(max_jobs=4, max_slots=4))
 def test_every_step_of_the_search_is_a_valid_plan(problem: EpochProblem) -> None:
     """After construction and after moves, units are kept and each job held is met by its run."""
@@ -42,7 +43,7 @@ def test_every_step_of_the_search_is_a_valid_plan(problem: EpochProblem) -> None
         assert float(search.worth[search.met].sum()) == pytest.approx(value)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(problem=problems(max_jobs=4, max_slots=4))
 def test_price_encloses_the_optimum_of_moldable_jobs(problem: EpochProblem) -> None:
     """Value and bound of `price` enclose brute force; infeasible is said only where it is true."""

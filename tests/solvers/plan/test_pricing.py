@@ -15,6 +15,7 @@ from edgeflow_opt.problem.arrays import IntArray, arrays_of
 from edgeflow_opt.solvers.plan.branch import Branch
 from edgeflow_opt.solvers.plan.pricing import PlanPricing
 from edgeflow_opt.solvers.price.pricing_data import PricingData, pricing_data
+from tests.effort import examples
 from tests.oracle import optimum
 from tests.strategies import problems
 
@@ -33,7 +34,7 @@ def _plans_within(data: PricingData, branch: Branch, job: int) -> IntArray:
     return np.array(found, dtype=np.int64).reshape(len(found), len(slots))
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     problem=problems(max_jobs=3, moldable=False, must_meet=False),
     seed=st.integers(0, 10_000),
@@ -79,7 +80,7 @@ def test_pricing_is_exact(problem: EpochProblem, seed: int, decisions: int) -> N
             assert branch.admits(priced.job[found], priced.rows[found]).all()
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(problem=problems(), seed=st.integers(0, 10_000))
 def test_the_bound_holds_at_any_prices(problem: EpochProblem, seed: int) -> None:
     """The Lagrangian bound at random prices is never below the optimum by brute force."""

@@ -7,16 +7,17 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from edgeflow_opt.errors import UnsupportedError, UsageError
 from edgeflow_opt.problem import EpochProblem, Limit, SolveStatus, check
 from edgeflow_opt.solvers import Progress, solve
+from tests.effort import examples
 from tests.oracle import optimum
 from tests.solvers.instances import crowded, small
 from tests.strategies import problems
 
-QUICK = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=examples(20))
 
 
 def _assert_optimal(problem: EpochProblem, **changes: Any) -> None:

@@ -16,6 +16,7 @@ from edgeflow_opt.problem import EpochProblem
 from edgeflow_opt.problem.arrays import ProblemArrays, arrays_of
 from edgeflow_opt.solvers.price import dual_bound
 from edgeflow_opt.workloads.generate import generate_problem
+from tests.effort import examples
 from tests.oracle import optimum
 from tests.strategies import problems
 
@@ -82,7 +83,7 @@ def tight_lp(arrays: ProblemArrays) -> float:
 
 
 @given(problem=problems(losses=False))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_hull_bound_equals_tight_lp(problem: EpochProblem) -> None:
     """The hull bound is never below the tight linear program, and reaches it."""
     arrays = arrays_of(problem)
@@ -103,7 +104,7 @@ def test_hull_bound_equals_tight_lp_on_generated_instances(seed: int) -> None:
 
 
 @given(problem=problems())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_bounds_hold_against_brute_force(problem: EpochProblem) -> None:
     """Optimum <= bound with integer plans <= hull bound, whatever the features of the instance."""
     best = optimum(problem)
@@ -116,7 +117,7 @@ def test_bounds_hold_against_brute_force(problem: EpochProblem) -> None:
 
 
 @given(problem=problems())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_any_prices_give_a_bound(problem: EpochProblem) -> None:
     """Prices that are far from the best still prove a bound, with and without integer plans."""
     best = optimum(problem)

@@ -16,6 +16,7 @@ from edgeflow_opt.solvers.base import Progress, SolveOptions
 from edgeflow_opt.solvers.control import SolveControl
 from edgeflow_opt.solvers.price import SOLVER, dual_bound, fixings
 from edgeflow_opt.workloads.generate import generate_problem
+from tests.effort import examples
 from tests.oracle import optimum
 from tests.strategies import problems
 
@@ -23,7 +24,7 @@ FEW = {"moves": 200, "exact_iterations": 10}
 
 
 @given(problem=problems())
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 def test_value_and_bound_enclose_the_optimum(problem: EpochProblem) -> None:
     """Value <= optimum <= bound on every kind of instance; infeasible only where it is true."""
     best = optimum(problem)
@@ -41,7 +42,7 @@ def test_value_and_bound_enclose_the_optimum(problem: EpochProblem) -> None:
 
 
 @given(problem=problems(must_meet=False))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_never_worse_than_greedy(problem: EpochProblem) -> None:
     """Without jobs that must be met there is always a schedule, as good as the greedy's."""
     greedy = solve(problem, "greedy", time_limit_s=20)
@@ -119,7 +120,7 @@ def test_impossible_must_meet_is_infeasible() -> None:
 
 
 @given(problem=problems(must_meet=False, moldable=False))
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_fixings_hold_in_better_schedules(problem: EpochProblem) -> None:
     """A schedule that beats the incumbent meets the jobs fixed as met, and none fixed as unmet."""
     best = optimum(problem)

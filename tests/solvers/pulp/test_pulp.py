@@ -17,6 +17,7 @@ from edgeflow_opt.solvers.exchange import import_solution
 from edgeflow_opt.solvers.pulp import to_pulp
 from edgeflow_opt.solvers.pulp.engine import verdict_of
 from edgeflow_opt.solvers.pulp.known import available_solvers
+from tests.effort import examples
 from tests.oracle import optimum
 from tests.solvers.instances import crowded, small
 from tests.strategies import problems
@@ -39,7 +40,7 @@ def test_every_available_solver_gives_the_lexicographic_optimum(name: str) -> No
     assert all(level.optimal for level in result.levels)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(problem=problems(max_jobs=3, max_slots=3))
 def test_random_instances_equal_brute_force(problem: EpochProblem) -> None:
     """Losses, hard deadlines, moldable jobs and all: value and bound are those of brute force."""

@@ -18,6 +18,7 @@ from edgeflow_opt.solvers import SolveControl, SolveOptions, SolveResult, solve
 from edgeflow_opt.solvers.highs import HighsEngine
 from edgeflow_opt.solvers.single_slot.choices import choices_of
 from edgeflow_opt.solvers.single_slot.knapsack import Knapsack, multipliers, select
+from tests.effort import examples
 from tests.oracle import optimum
 from tests.strategies import problems
 
@@ -33,14 +34,14 @@ def _assert_best(problem: EpochProblem, result: SolveResult) -> None:
     assert result.objective.key() == pytest.approx(best.value.key(), rel=1e-6, abs=1e-6)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(problem=problems(max_jobs=5, max_slots=1, max_modes=4))
 def test_every_level_is_that_of_brute_force(problem: EpochProblem) -> None:
     """All five levels are proven, and have the values of the definitions."""
     _assert_best(problem, solve(problem, "auto", time_limit_s=60.0))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(problem=problems(max_jobs=4, max_slots=1, weighted=True))
 def test_the_weighted_sum_is_that_of_brute_force(problem: EpochProblem) -> None:
     """The weighted sum is one knapsack, whose optimum is proven."""
@@ -54,7 +55,7 @@ def test_the_weighted_sum_is_that_of_brute_force(problem: EpochProblem) -> None:
     assert result.bound == pytest.approx(best.value.level_1, rel=1e-5, abs=1e-5)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(problem=problems(max_jobs=4, max_slots=1))
 def test_choices_are_worth_what_the_rule_says(problem: EpochProblem) -> None:
     """Each choice has the values of its plan by the run-and-loss rule."""
@@ -94,7 +95,7 @@ def _brute_force(problem: Knapsack) -> float:
     return best
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(problem=_knapsacks())
 def test_knapsacks_are_solved_exactly(problem: Knapsack) -> None:
     """Optimum and infeasibility are those of enumeration; the dual bound is never below."""
