@@ -1,0 +1,142 @@
+"""The reference of the Python interface: every public name of every public package, once."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import types
+from typing import Any
+
+from markup import code, plain, table
+
+PACKAGE = "edgeflow_opt"
+
+#: Pages of the reference, and the packages and modules of ``edgeflow_opt`` that each describes.
+PAGES: dict[str, tuple[str, ...]] = {
+    "problem": ("problem",),
+    "solvers": ("solvers", "solvers.exchange", "solvers.pulp"),
+    "policies": ("policies",),
+    "workloads": ("workloads",),
+    "simulation": ("simulation", "simulation.placement", "simulation.analyser"),
+    "clairvoyant": ("clairvoyant",),
+    "analysis": (
+        "analysis",
+        "analysis.profiles",
+        "analysis.statistics",
+        "analysis.explain",
+        "analysis.plots",
+        "analysis.report",
+        "analysis.bench",
+    ),
+    "service": ("service", "service.settings"),
+    "errors": ("errors", "registry"),
+    "formulations": (
+        "problem.arrays",
+        "problem.runs",
+        "formulations.plans",
+        "formulations.sparse",
+        "formulations.malleable",
+        "formulations.moldable",
+        "formulations.plan_master",
+        "formulations.named",
+        "formulations.names",
+        "formulations.objectives",
+        "formulations.carry_over",
+    ),
+}
+
+
+def public_names(module_name: str) -> list[str]:
+    """Return the public names of a package: what its ``__init__`` offers; of a module: its own."""
+    module = importlib.import_module(f"{PACKAGE}.{module_name}")
+    is_package = hasattr(module, "__path__")
+    names = []
+    for name, thing in vars(module).items():
+        if name.startswith("_") or isinstance(thing, types.ModuleType):
+            continue
+        home = getattr(thing, "__module__", None) or ""
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            if home.startswith(PACKAGE) and (is_package or home == module.__name__):
+                names.append(name)
+        elif is_package and name.isupper():
+            names.append(name)
+    return names
+
+
+@functools.cache
+def described() -> dict[str, str]:
+    """Return the page of each described thing, by the path under which it is described."""
+    paths: dict[str, str] = {}
+    seen: set[int] = set()
+    top = importlib.import_module(PACKAGE)
+    for page_name, modules in PAGES.items():
+        for module_name in modules:
+            module = importlib.import_module(f"{PACKAGE}.{module_name}")
+            for name in public_names(module_name):
+                thing = getattr(module, name)
+                if id(thing) in seen:
+                    continue
+                seen.add(id(thing))
+                of_face = name in top.__all__ and getattr(top, name) is thing
+                paths[f"{PACKAGE}.{name}" if of_face else f"{PACKAGE}.{module_name}.{name}"] = (
+                    page_name
+                )
+    return paths
+
+
+def page(page_name: str) -> str:
+    """Return a page of the reference."""
+    text = ""
+    paths = [path for path, home in described().items() if home == page_name]
+    done: set[str] = set()
+    for module_name in PAGES[page_name]:
+        module = importlib.import_module(f"{PACKAGE}.{module_name}")
+        names = public_names(module_name)
+        mine = [
+            path
+            for path in paths
+            if path not in done
+            and path.rpartition(".")[2] in names
+            and path.rpartition(".")[0] in (PACKAGE, module.__name__)
+        ]
+        done.update(mine)
+        if len(PAGES[page_name]) > 1:
+            text += f"\n## {PACKAGE}.{module_name}\n"
+        text += "\n```{eval-rst}\n"
+        text += f".. automodule:: {module.__name__}\n   :no-members:\n\n"
+        # First what most programs need.
+        for path in sorted(mine, key=lambda path: path.count(".") > 1):
+            text += _directive(path, getattr(module, path.rpartition(".")[2]))
+        text += "```\n"
+    return text
+
+
+def _directive(path: str, thing: Any) -> str:
+    if inspect.isclass(thing):
+        kind = "exception" if issubclass(thing, BaseException) else "class"
+        options = "   :members:\n"
+        if kind == "exception":
+            options += "   :show-inheritance:\n"
+        return f".. auto{kind}:: {path}\n{options}\n"
+    if inspect.isfunction(thing):
+        return f".. autofunction:: {path}\n\n"
+    return f".. autodata:: {path}\n   :no-value:\n\n"
+
+
+def index() -> str:
+    """Return a table of the public face: every name of ``edgeflow_opt`` with its first sentence."""
+    top = importlib.import_module(PACKAGE)
+    rows = []
+    for name in top.__all__:
+        if name.startswith("__"):
+            continue
+        thing = getattr(top, name)
+        lines = (inspect.getdoc(thing) or "").split("\n\n")
+        role = "func" if inspect.isfunction(thing) else "class"
+        if inspect.isclass(thing) and issubclass(thing, BaseException):
+            role = "exc"
+        home = f"{PACKAGE}.{name}" if f"{PACKAGE}.{name}" in described() else ""
+        link = f"{{py:{role}}}`{name} <{home}>`" if home else code(name)
+        rows.append((link, plain(" ".join(lines[0].split()))))
+    return table(("name", "what it is"), rows)
