@@ -39,6 +39,7 @@ from edgeflow_opt.cli.report import report
 from edgeflow_opt.cli.schema import schema
 from edgeflow_opt.cli.serve import serve
 from edgeflow_opt.cli.simulate import simulate
+from edgeflow_opt.cli.slurm import slurm
 from edgeflow_opt.cli.solve import solve
 from edgeflow_opt.cli.solvers import solvers
 from edgeflow_opt.cli.versions import versions
@@ -147,7 +148,7 @@ def _add(panel: str, *commands: Callable[..., None]) -> None:
 
 
 _add("One epoch", demo, solve, check, compare, explain)
-_add("Other tools", export, import_, serve)
+_add("Other tools", export, import_, serve, slurm)
 _add("Whole traces", simulate, bound, generate)
 _add("Pictures and experiments", plot, report, bench)
 _add("About this installation", solvers, policies, versions, schema, warm_up)
