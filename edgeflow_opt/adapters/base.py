@@ -108,6 +108,7 @@ def follow(
     stop: threading.Event | None = None,
     on_decision: Callable[[SessionDecision], None] | None = None,
     on_error: Callable[[AdapterError], None] | None = None,
+    wait: Callable[[float], None] | None = None,
 ) -> None:
     """Take turns until told to stop: at least every `interval_s`, and when the plan changes something.
 
@@ -124,6 +125,9 @@ def follow(
     on_error
         Called where the cluster could not be asked or told; the loop goes on after `interval_s`.
         None = the error is raised.
+    wait
+        Called with the most seconds to wait for something to happen in the cluster; None = that is
+        not told, so that all the seconds are waited.
 
     Raises
     ------
@@ -148,4 +152,7 @@ def follow(
             if on_decision is not None:
                 on_decision(decision)
             wait_s = min(interval_s, max(0.0, decision.until - cluster.now()))
+            if wait is not None and not stop.is_set():
+                wait(wait_s)
+                continue
         stop.wait(wait_s)
