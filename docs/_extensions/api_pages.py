@@ -5,12 +5,21 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import pkgutil
 import types
 from typing import Any
 
 from markup import code, plain, table
 
 PACKAGE = "edgeflow_opt"
+
+
+def _adapters() -> tuple[str, ...]:
+    """Return the package of adapters and its modules, one for each system."""
+    package = importlib.import_module(f"{PACKAGE}.adapters")
+    found = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    return ("adapters", *(f"adapters.{name}" for name in found if name != "base"))
+
 
 #: Pages of the reference, and the packages and modules of ``edgeflow_opt`` that each describes.
 PAGES: dict[str, tuple[str, ...]] = {
@@ -30,6 +39,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "analysis.bench",
     ),
     "service": ("service", "service.settings"),
+    "adapters": _adapters(),
     "errors": ("errors", "registry"),
     "formulations": (
         "problem.arrays",
@@ -51,6 +61,7 @@ def public_names(module_name: str) -> list[str]:
     """Return the public names of a package: what its ``__init__`` offers; of a module: its own."""
     module = importlib.import_module(f"{PACKAGE}.{module_name}")
     is_package = hasattr(module, "__path__")
+    source = inspect.getsource(module)
     names = []
     for name, thing in vars(module).items():
         if name.startswith("_") or isinstance(thing, types.ModuleType):
@@ -61,7 +72,8 @@ def public_names(module_name: str) -> list[str]:
                 names.append(name)
         elif is_package and name.isupper():
             names.append(name)
-    return names
+    # In the order in which a package offers them; a module in that of its lines.
+    return sorted(names, key=lambda name: source.find(f" as {name}\n")) if is_package else names
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from typing import Any
 import api_pages
 import command_line
 import http_routes
+import pictures
 import registries
 import schemas
 from sphinx.application import Sphinx
@@ -40,6 +41,11 @@ def _file_of_checkout(path: str) -> str:
     return re.sub(r"(?P<text>\[[^\]]+\])\((?P<target>[^)\s]+)\)", link, text)
 
 
+def _below_a_heading(path: str) -> str:
+    """Return a Markdown file of the checkout without its title, as part of a page with another."""
+    return _file_of_checkout(path).partition("\n")[2]
+
+
 #: Pages that show Markdown files of the checkout.
 PAGES_OF_FILES = {
     "models/README.md": "/mathematics/symbols.md",
@@ -57,6 +63,8 @@ GENERATORS: dict[str, Callable[..., str]] = {
     "entry-points": registries.entry_points,
     "exit-codes": registries.exit_codes,
     "file": _file_of_checkout,
+    "file-without-title": _below_a_heading,
+    "picture": pictures.gantt,
     "policies": registries.policies,
     "routes": http_routes.page,
     "schema": schemas.page,

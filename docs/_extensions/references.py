@@ -117,8 +117,8 @@ def qualify_types(app: Sphinx, doctree: nodes.document) -> None:
         own = _canonical(f"{signature['module']}.{signature['fullname']}") or ""
         for reference in signature.findall(addnodes.pending_xref):
             target = str(reference.get("reftarget", ""))
-            near = homes.get(target.rpartition(".")[2], [])
-            if near and not target.startswith(PACKAGE):
+            near = homes.get(target, [])
+            if near:
                 reference["reftarget"] = max(
                     near, key=lambda path: (_common(own, _canonical(path) or path), -len(path))
                 )
