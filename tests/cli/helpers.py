@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from typer.testing import CliRunner
+import pytest
+from typer.main import get_command
 
 from edgeflow_opt.problem import EpochProblem, Limit, SolveStatus
 from edgeflow_opt.problem.arrays import ProblemArrays
@@ -106,12 +109,41 @@ class Ran:
         return json.loads(self.out)
 
 
-def edgeflow(*args: str | Path, stdin: str | bytes | None = None) -> Ran:
-    """Run the command line in this process."""
+@cache
+def commands() -> Any:
+    """Return the commands as Typer makes them of the application."""
     from edgeflow_opt.cli.application import app
 
-    result = CliRunner().invoke(app, [str(arg) for arg in args], input=stdin, prog_name="edgeflow")
-    return Ran(result.exit_code, result.stdout, result.stderr)
+    return get_command(app)
+
+
+def edgeflow(*args: str | Path, stdin: str | bytes = "") -> Ran:
+    """Run the command line in this process.
+
+    The runner of Typer would make the commands anew each time, which takes longer than they do.
+    """
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    streams = {"stdin": _stream(given), "stdout": _stream(), "stderr": _stream()}
+    code: Any = 0
+    with pytest.MonkeyPatch.context() as patch:
+        for name, stream in streams.items():
+            patch.setattr(sys, name, stream)
+        try:
+            commands().main([str(arg) for arg in args], prog_name="edgeflow")
+        except SystemExit as end:
+            code = end.code or 0
+    out, err = (_written(streams[name]) for name in ("stdout", "stderr"))
+    return Ran(code, out, err)
+
+
+def _stream(given: bytes = b"") -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(given), encoding="utf-8")
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    stream.buffer.seek(0)
+    return stream.buffer.read().decode()
 
 
 def spawn(*args: str | Path, **settings: Any) -> subprocess.Popen[str]:
