@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgeflow_opt.policies.base import Decision
+from edgeflow_opt.policies.columns import ColumnAllocation, HasColumns
 from edgeflow_opt.solvers.greedy import GreedyOptions
 from edgeflow_opt.solvers.greedy.kernel import Heuristic, Planned
 from edgeflow_opt.solvers.greedy.tables import JOB, MODE, Modes, level_table, present
 from edgeflow_opt.solvers.kernels import GREEDY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence, Set
+    from collections.abc import Callable, Mapping, Sequence, Set
 
     from edgeflow_opt.policies.base import ClusterState
+    from edgeflow_opt.policies.columns import JobColumns
     from edgeflow_opt.problem import Job, Mode, Site
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
 
@@ -120,12 +122,22 @@ class EdgeFlowPolicy:
             return Decision(allocation={}), None
         if not self._tables.serve(state.sites) or self._tables.crowded(len(state.jobs)):
             self._tables = _JobTables(state.sites, self._options.knee_cap)
-        rows, changing = self._changing(state)
-        planned = self._plan(state, changing, chosen, now_only)
-        allocation: dict[str, Mode] = {}
-        for index, mode in zip(planned.holders.tolist(), planned.held.tolist(), strict=True):
-            job = state.jobs[index].job
-            allocation[job.id] = job.modes[mode - rows[index].first_mode]
+        columns = state.jobs.columns() if isinstance(state.jobs, HasColumns) else None
+        allocation: Mapping[str, Mode]
+        if columns is not None:
+            changing, first_mode = self._changing_columns(columns)
+            planned = self._plan(state, changing, chosen, now_only)
+            # Work space of the heuristic, which is written again at the next event.
+            holders = planned.holders.copy()
+            held = planned.held - first_mode[holders]
+            allocation = ColumnAllocation(columns, holders, held)
+        else:
+            rows, changing = self._changing(state)
+            planned = self._plan(state, changing, chosen, now_only)
+            allocation = {}
+            for index, mode in zip(planned.holders.tolist(), planned.held.tolist(), strict=True):
+                job = state.jobs[index].job
+                allocation[job.id] = job.modes[mode - rows[index].first_mode]
         out = np.flatnonzero(planned.refused).tolist()
         decision = Decision(
             allocation=allocation,
@@ -163,6 +175,18 @@ class EdgeFlowPolicy:
                     fresh,
                 )  # fmt: skip
         return rows, np.array(changing, dtype=np.float64).reshape(len(rows), -1)
+
+    def _changing_columns(self, columns: JobColumns) -> tuple[FloatArray, IntArray]:
+        """Return what changes of the jobs (see `present`), and the numbers of their first modes."""
+        row_at, first_mode = self._tables.rows_of(columns)
+        changing = np.empty((len(row_at), 6))
+        changing[:, 0] = row_at
+        changing[:, 1] = columns.required_left
+        changing[:, 2] = np.where(columns.mode >= 0, first_mode + columns.mode, -1)
+        changing[:, 3] = columns.loss_left_s
+        changing[:, 4] = columns.last_site
+        changing[:, 5] = columns.fresh
+        return changing, first_mode
 
     def _plan(
         self, state: ClusterState, changing: FloatArray, chosen: BoolArray | None, now_only: bool
@@ -263,6 +287,25 @@ class _JobTables:
         self.jobs = np.zeros(256, dtype=JOB)
         """Records of jobs by number: deadlines on the clock, losses as stated."""
         self.level_start = np.zeros((256, len(sites) + 1), dtype=np.int64)
+        # Where the jobs of a simulation stand by their number there (-1 = nowhere yet).
+        self._numbered: Sequence[Job] = ()
+        self._row_at = np.zeros(0, dtype=np.int64)
+        self._first_mode = np.zeros(0, dtype=np.int64)
+
+    def rows_of(self, columns: JobColumns) -> tuple[IntArray, IntArray]:
+        """Return the numbers of the records of jobs and of their first modes; enter new ones."""
+        if self._numbered is not columns.jobs:
+            self._numbered = columns.jobs
+            self._row_at = np.full(len(columns.jobs), -1, dtype=np.int64)
+            self._first_mode = np.zeros(len(columns.jobs), dtype=np.int64)
+        numbers = columns.number
+        rows = self._row_at[numbers]
+        if len(rows) and rows.min() < 0:
+            for number in numbers[rows < 0].tolist():
+                row = self.enter(columns.jobs[number])
+                self._row_at[number], self._first_mode[number] = row.number, row.first_mode
+            rows = self._row_at[numbers]
+        return rows, self._first_mode[numbers]
 
     def serve(self, sites: Sequence[Site]) -> bool:
         """Whether the tables were made for these sites; capacities may differ."""

@@ -17,17 +17,25 @@ from typing import TYPE_CHECKING
 
 from edgeflow_opt.errors import EdgeflowError, InvalidScheduleError, PolicyError, UsageError
 from edgeflow_opt.policies.base import ClusterState, Decision
+from edgeflow_opt.policies.columns import ColumnAllocation
 from edgeflow_opt.policies.registry import make_policy
 from edgeflow_opt.problem.check import check_history
 from edgeflow_opt.problem.data import Outcome, in_order
 from edgeflow_opt.problem.runs import RunKind
 from edgeflow_opt.simulation.analyser.estimates import RateEstimates
+from edgeflow_opt.simulation.book import JobBook, SeenJobs
 from edgeflow_opt.simulation.decisions import check_decision
 from edgeflow_opt.simulation.inputs import check_inputs
 from edgeflow_opt.simulation.interruptions import Interruptions
 from edgeflow_opt.simulation.ledger import JobLedger
 from edgeflow_opt.simulation.metrics import metrics_of
-from edgeflow_opt.simulation.overhead import JobLosses, Overhead, cluster_gpus, parse_overhead
+from edgeflow_opt.simulation.overhead import (
+    FixedLosses,
+    JobLosses,
+    Overhead,
+    cluster_gpus,
+    parse_overhead,
+)
 from edgeflow_opt.simulation.placement.check import placement_violations
 from edgeflow_opt.simulation.placement.placer import Placer
 from edgeflow_opt.simulation.result import EventRecord, SimulationResult
@@ -194,6 +202,12 @@ class _Simulation:
         self.sites = {site.name: site for site in sites}
         self.cluster_gpus = cluster_gpus(sites)
         self.event_loss = overhead.event_loss(self.cluster_gpus)
+        self.book: JobBook | None = None
+        """The accounts as columns, where policies see jobs as they are, whatever these hold."""
+        if self.estimates is None and isinstance(overhead, (JobLosses, FixedLosses)):
+            self.book = JobBook(
+                [overhead.as_seen(job, 0, self.cluster_gpus) for job in jobs], sites
+            )
         self.ledgers: list[JobLedger | None] = [None] * len(jobs)
         self.outcomes: list[Outcome | None] = [None] * len(jobs)
         self.active: dict[str, JobLedger] = {}
@@ -300,7 +314,9 @@ class _Simulation:
         index = self.arrivals[self.next_arrival][1]
         self.next_arrival += 1
         job = self.jobs[index]
-        self.ledgers[index] = self.active[job.id] = JobLedger(job, index)
+        self.ledgers[index] = self.active[job.id] = ledger = JobLedger(job, index)
+        if self.book is not None:
+            self.book.arrive(ledger)
         self.arrived.append(job.id)
 
     def _change_capacity(self) -> bool:
@@ -343,6 +359,8 @@ class _Simulation:
     def _retire(self, ledger: JobLedger) -> None:
         ledger.end(self.now)
         del self.active[ledger.job.id]
+        if self.book is not None:
+            self.book.leave(ledger)
         self.running.pop(ledger.job.id, None)
         if self.placer is not None:
             self.placer.release(ledger.job.id, self.now)
@@ -354,7 +372,7 @@ class _Simulation:
         self._interrupt()
         state = ClusterState(
             now=now,
-            jobs=self._seen(),
+            jobs=self._shown(),
             sites=tuple(self.visible),
             arrived=frozenset(self.arrived),
             capacity_changed=self.capacity_changed,
@@ -371,9 +389,59 @@ class _Simulation:
         self.decision_s.append(time.perf_counter() - began)
         if self.estimates is not None and isinstance(decision, Decision):
             decision = self.estimates.in_true_modes(decision, self.active)
-        check_decision(self.name, decision, now, self.active, self.sites, self.capacity)
-        self._carry_out(decision)
+        if not self._carried_out_as_columns(decision):
+            check_decision(self.name, decision, now, self.active, self.sites, self.capacity)
+            self._carry_out(decision)
         self.last_decision = now
+
+    def _shown(self) -> Sequence[JobState]:
+        """Return the unfinished jobs for the policy; as objects only once it asks for them."""
+        book = self.book
+        if book is None or self.hit:
+            return self._seen()
+        now, arrived = self.now, len(self.arrived)
+        return SeenJobs(len(self.active), self._seen, lambda: book.columns(now, arrived))
+
+    def _carried_out_as_columns(self, decision: Decision) -> bool:
+        """Carry out a decision in columns that keeps the rules; whether it was one."""
+        book = self.book
+        if (
+            book is None
+            or self.hit
+            or self.placer is not None
+            or not isinstance(decision, Decision)
+            or not isinstance(decision.allocation, ColumnAllocation)
+            or decision.allocation.columns.jobs is not book.jobs
+            or decision.refused
+            or not self._wakes_later(decision)
+            or not book.keeps_the_rules(decision.allocation, self.capacity)
+        ):
+            return False
+        self.newly_refused = ()
+        for index, place in book.changes(decision.allocation):
+            ledger = self.ledgers[index]
+            assert ledger is not None
+            self._switch(ledger, None if place < 0 else ledger.job.modes[place])
+        self.wake_up = math.inf if decision.wake_up is None else float(decision.wake_up)
+        return True
+
+    def _wakes_later(self, decision: Decision) -> bool:
+        """Whether the decision asks for no wake-up, or for one in time to come."""
+        return decision.wake_up is None or self.now < decision.wake_up < math.inf
+
+    def _switch(self, ledger: JobLedger, mode: Mode | None) -> None:
+        """Let a job go on in another mode, or in none."""
+        name = ledger.job.id
+        ledger.end(self.now)
+        if mode is None:
+            del self.running[name]
+        else:
+            ledger.begin(mode, self.now, self.overhead)
+            self.running[name] = ledger
+            if self.event_loss == 0.0:
+                heapq.heappush(self.completions, (ledger.completes_at, ledger.index))
+        if self.book is not None:
+            self.book.touch(ledger)
 
     def _seen(self) -> tuple[JobState, ...]:
         """Return the unfinished jobs as the policy sees them."""
@@ -417,12 +485,7 @@ class _Simulation:
         for name, ledger in [*running.items(), *begins]:
             mode, before = allocation.get(name), ledger.mode
             if mode is not before and mode != before:
-                ledger.end(now)
-                if mode is None:
-                    del running[name]
-                else:
-                    ledger.begin(mode, now, self.overhead)
-                    running[name] = ledger
+                self._switch(ledger, mode)
             if ledger.mode is None:
                 continue
             stall = self.event_loss
@@ -430,9 +493,9 @@ class _Simulation:
                 stall += self.hit.get(name, 0.0)
             if stall > 0.0:
                 ledger.stall(now, stall)
-            elif ledger.mode is before:
-                continue
-            heapq.heappush(self.completions, (ledger.completes_at, ledger.index))
+                if self.book is not None:
+                    self.book.touch(ledger)
+                heapq.heappush(self.completions, (ledger.completes_at, ledger.index))
         # A float of Python: a numpy one would spread through times and comparisons.
         self.wake_up = math.inf if decision.wake_up is None else float(decision.wake_up)
         if self.estimates is not None:

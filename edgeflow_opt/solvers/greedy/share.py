@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from edgeflow_opt.solvers.greedy.tables import (
     FIRST_PIECE,
     NONE,
@@ -266,6 +268,10 @@ def share(
     last = locate(timeline, deadline)
     if last < size and timeline.times[last] < deadline:
         last += 1
+    if not two_level:
+        done, decided = _roomy_share(sketch, timeline, jobs, modes, j, site, first, last, deadline)
+        if decided:
+            return done
     levels = survey(sketch, timeline, jobs, modes, j, site, first, last, deadline)
     count, gpu_s = sketch.plan.segments, sketch.plan.gpu_s
     left, loss = sketch.plan.left, sketch.plan.loss
@@ -299,6 +305,59 @@ def share(
             sketch.plan.mode, sketch.plan.site = mode, last_site
             work += missing * (1.0 + 1e-6)
     return False
+
+
+@kernel
+def _roomy_share(
+    sketch: Sketch,
+    timeline: Timeline,
+    jobs: Records,
+    modes: Modes,
+    j: int,
+    site: int,
+    first: int,
+    last: int,
+    deadline: float,
+) -> tuple[bool, bool]:
+    """Try the levels for which there is room all the time, without a look at every piece.
+
+    Such a level is the highest that is held all the time, and its plan one run: what :func:`share`
+    would find with the survey, in its order of levels.
+
+    Returns
+    -------
+    done, decided
+        Whether the sketch has been extended by the share, and whether :func:`share` has nothing left
+        to try. Where that is open, the sketch is as it was.
+    """
+    times, free = timeline.times, timeline.free[site]
+    room = free[first]
+    for s in range(first + 1, last):
+        # An unsigned index is known not to count from the end: the loop is vectorised.
+        room = min(room, free[np.uintp(s)])
+    count, gpu_s = sketch.plan.segments, sketch.plan.gpu_s
+    left, loss = sketch.plan.left, sketch.plan.loss
+    mode, last_site = sketch.plan.mode, sketch.plan.site
+    last_end = sketch.pool[count - 1].end if count > 0 else 0.0
+    until = times[last] if timeline.state.snap else min(times[last], deadline)
+    seconds = min(times[last], deadline) - times[first]
+    for at in range(modes.level_start[j, site], modes.level_start[j, site + 1]):
+        level = modes.level_mode[at]
+        if modes.table[level].units > room:
+            return False, False
+        if modes.table[level].rate * seconds < left * (1.0 - CREDIT_TOLERANCE):
+            continue
+        if extend(sketch, timeline, jobs, modes, j, level, times[first], until, deadline):
+            return True, True
+        # Losses: it is tried in other shapes before the next level.
+        sketch.plan.segments = count
+        if count > 0:
+            sketch.pool[count - 1].end = last_end
+        sketch.plan.gpu_s = gpu_s
+        sketch.plan.left, sketch.plan.loss = left, loss
+        sketch.plan.mode, sketch.plan.site = mode, last_site
+        return False, False
+    return False, True
 
 
 @kernel

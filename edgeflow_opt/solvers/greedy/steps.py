@@ -482,10 +482,14 @@ def scale(
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
         if group >= 0:
             push(queue, float(group), -score, j)
+    # The job whose sketch is drawn, on the timeline as it is; -1 = none.
+    drawn, group, score = -1, 0, 0.0
     while length(queue) > 0 and free_now(timeline) > 0:
         j = pop(queue)
         held = now_mode(timeline, plans, j)
-        group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
+        if j != drawn:
+            group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
+            drawn = j
         if group < 0:
             continue
         if length(queue) > 0 and precedes(queue, FRONT, float(group), -score, j):
@@ -493,10 +497,12 @@ def scale(
             continue
         drop(timeline, modes, plans, j)
         commit(timeline, modes, plans, sketch, j, jobs[j].deadline)
+        drawn = -1
         if now_mode(timeline, plans, j) == held:
             # Too short to be kept: it would be offered the same level for ever.
             continue
         group, score = more_now(sketch, timeline, plans, jobs, modes, rules, j)
+        drawn = j
         if group >= 0:
             push(queue, float(group), -score, j)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from edgeflow_opt.solvers.greedy.tables import GIVE_BACK, Modes, Plans, Sketch, Timeline, kernel
 
 #: Points in time closer than this, relative to their magnitude (at least 1 s), are one.
@@ -41,12 +43,14 @@ def cut(timeline: Timeline, time: float) -> int:
     if size + 2 > len(times):
         timeline.state.overflow = True
         return at
+    # Unsigned indices are known not to count from the end: the loops are vectorised.
     for s in range(size + 1, at + 1, -1):
-        times[s] = times[s - 1]
+        times[np.uintp(s)] = times[np.uintp(s - 1)]
     times[at + 1] = time
     for k in range(free.shape[0]):
+        row = free[k]
         for s in range(size, at, -1):
-            free[k, s] = free[k, s - 1]
+            row[np.uintp(s)] = row[np.uintp(s - 1)]
     timeline.state.size = size + 1
     return at + 1
 
@@ -54,8 +58,9 @@ def cut(timeline: Timeline, time: float) -> int:
 @kernel
 def change(timeline: Timeline, site: int, start: float, end: float, units: int) -> None:
     """Add `units` to what is free on `site` from `start` to `end`, which are breakpoints."""
+    row = timeline.free[site]
     for s in range(locate(timeline, start), locate(timeline, end)):
-        timeline.free[site, s] += units
+        row[np.uintp(s)] += units
 
 
 @kernel
@@ -82,8 +87,9 @@ def commit(
             shortest = start + 2.0 * TIME_TOLERANCE * max(1.0, abs(start))
             cut(timeline, min(shortest, timeline.times[first + 1]))
             last = first + 1
+        row = timeline.free[site]
         for s in range(first, last):
-            timeline.free[site, s] -= units
+            row[np.uintp(s)] -= units
         plans.pool[used].start = timeline.times[first]
         plans.pool[used].end = timeline.times[last]
         plans.pool[used].mode = mode
