@@ -177,7 +177,11 @@ def check_history(
     job_of = {job.id: job for job in jobs}
     violations: list[Violation] = []
     usable: list[Allocation] = []
+    is_plain = _plain_history_rule(jobs, site_of)
     for allocation in allocations:
+        if is_plain(allocation):
+            usable.append(allocation)
+            continue
         found = list(_mode_violations(allocation, job_of, site_of))
         violations += found
         if not any(v.kind.startswith("unknown") or v.kind == "bad_interval" for v in found):
@@ -290,6 +294,28 @@ def _plain_rule(problem: EpochProblem) -> Callable[[Allocation], bool]:
             and a.start in boundaries
             and a.end in boundaries
             and arrival_of[a.job] <= a.start < a.end
+        )
+
+    return is_plain
+
+
+def _plain_history_rule(
+    jobs: Sequence[Job], site_of: Mapping[str, Site]
+) -> Callable[[Allocation], bool]:
+    """Return a fast test that an allocation breaks none of :func:`_mode_violations`."""
+    modes_of = {
+        job.id: frozenset(
+            (m.site, m.gpus) for m in job.modes if m.site in site_of and site_of[m.site].hosts(job)
+        )
+        for job in jobs
+    }
+    arrival_of = {job.id: -math.inf if job.arrival is None else job.arrival for job in jobs}
+
+    def is_plain(a: Allocation) -> bool:
+        return (
+            (a.site, a.gpus) in modes_of.get(a.job, ())
+            and arrival_of[a.job] <= a.start < a.end < math.inf
+            and a.start > -math.inf
         )
 
     return is_plain

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem import Job, Mode, Site
     from edgeflow_opt.simulation.ledger import JobLedger
 
-# Columns of the numbers of a job.
-_REQUIRED, _LEAST, _DONE, _RATE, _PIECE_START, _LOSS = range(6)
+# Columns of the numbers of a job: what changes, then what does not.
+_DONE, _RATE, _PIECE_START, _LOSS, _REQUIRED, _LEAST = range(6)
 
 
 class JobBook:
@@ -101,7 +101,7 @@ class JobBook:
         places, modes = allocation.places, allocation.modes
         if not len(places):
             return True
-        if places[0] < 0 or places[-1] >= len(self.active) or (np.diff(places) <= 0).any():
+        if places[0] < 0 or places[-1] >= len(self.active) or (places[1:] <= places[:-1]).any():
             return False
         jobs = self.active[places]
         if (modes < 0).any() or (modes >= self._num_modes[jobs]).any():
@@ -131,23 +131,25 @@ class JobBook:
         if self._fresh:
             self.active = np.concatenate([self.active, self._fresh])
             for index in self._fresh:
-                self._enter(index)
+                self._enter(self._changed[index])
             self._fresh.clear()
         if not self._changed:
             return
-        numbers, modes, last = [], [], []
+        rows: list[float] = []
+        site_at, sites = self._site_at, []
         for index, ledger in self._changed.items():
             mode = ledger.mode
-            rate = 0.0 if mode is None else mode.rate
-            numbers.append(
-                (ledger.required, ledger.least, ledger.done, rate, ledger.piece_start, ledger.loss)
-            )
-            modes.append(-1 if mode is None else self._place_of(index, mode))
-            last.append(-1 if ledger.last_site is None else self._site_at[ledger.last_site])
-        changed = np.fromiter(self._changed, dtype=np.int64, count=len(self._changed))
-        self._numbers[changed] = numbers
-        self.mode[changed] = modes
-        self._last_site[changed] = last
+            if mode is None:
+                rows += (ledger.done, 0.0, ledger.piece_start, ledger.loss, -1)
+            else:
+                place = self._place_of(index, mode)
+                rows += (ledger.done, mode.rate, ledger.piece_start, ledger.loss, place)
+            sites.append(-1 if ledger.last_site is None else site_at[ledger.last_site])
+        changed = list(self._changed)
+        table = np.array(rows).reshape(-1, _REQUIRED + 1)
+        self._numbers[changed, :_REQUIRED] = table[:, :_REQUIRED]
+        self.mode[changed] = table[:, _REQUIRED]
+        self._last_site[changed] = sites
         self._changed.clear()
 
     def _place_of(self, index: int, mode: Mode) -> int:
@@ -156,9 +158,11 @@ class JobBook:
         place = self._places[id(modes)].get(id(mode))
         return modes.index(mode) if place is None else place
 
-    def _enter(self, index: int) -> None:
-        """Write down the modes of a job."""
+    def _enter(self, ledger: JobLedger) -> None:
+        """Write down what does not change of a job."""
+        index = ledger.index
         job = self.jobs[index]
+        self._numbers[index, _REQUIRED:] = ledger.required, ledger.least
         # The jobs keep their modes: while these are there, no other tuple has their identity.
         key = (id(job.modes), job.memory_gib)
         first = self._kinds.get(key)
