@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.problem.arrays import IntArray
     from edgeflow_opt.solvers.control import SolveControl
+    from edgeflow_opt.solvers.plan.dive import Rest
     from edgeflow_opt.solvers.price.dual import DualResult
     from edgeflow_opt.solvers.price.pricing_data import PricingData
 
@@ -137,6 +138,7 @@ class Generation:
         aim: float,
         *,
         to_the_end: bool = False,
+        rest: Rest | None = None,
     ) -> NodeAnswer:
         """Bound the schedules of `branch`.
 
@@ -147,9 +149,15 @@ class Generation:
         ----------
         start
             Prices to begin from; its bound is one on this node too.
+        rest
+            Where some plans are given: what is left. Bounds count what the given plans are worth.
         """
         plans = self.plans()
-        self.relaxation.restrict(branch, branch.admits(plans.job, plans.rows))
+        admitted = branch.admits(plans.job, plans.rows)
+        if rest is None:
+            self.relaxation.restrict(branch, admitted)
+        else:
+            self.relaxation.restrict(branch, admitted & rest.admits(plans), rest.chosen)
         best, relaxed = start, None
         smoothing = _SMOOTHING
         while not self._control.stopped:
@@ -160,7 +168,7 @@ class Generation:
             if reached and not to_the_end:
                 return NodeAnswer(best, relaxed, False)
             prices = smoothing * best.prices + (1.0 - smoothing) * relaxed.prices
-            priced = self._pricing.price(prices, branch)
+            priced = self._pricing.price(prices, branch, rest)
             self.rounds += 1
             if priced.dual.bound < best.bound:
                 best = priced.dual

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.problem.arrays import FloatArray, IntArray
     from edgeflow_opt.solvers.plan.branch import Branch
+    from edgeflow_opt.solvers.plan.dive import Rest
     from edgeflow_opt.solvers.price.pricing_data import PricingData
 
 #: Jobs that are priced between two looks at the clock.
@@ -87,11 +88,14 @@ class PlanPricing:
         self.tables = 0
         """Prices of jobs so far that had too many labels, so that bins of work bound them."""
 
-    def price(self, prices: FloatArray, branch: Branch) -> Priced:
-        """Return bound and plans at `prices` (K, T), at least 0, for the schedules of `branch`."""
-        data = self.data.with_fates(
-            self.data.must_meet | branch.met, self.data.priced & ~branch.unmet
-        )
+    def price(self, prices: FloatArray, branch: Branch, rest: Rest | None = None) -> Priced:
+        """Return bound and plans at `prices` (K, T), at least 0, for the schedules of `branch`.
+
+        With `rest` for what is left where some plans are given: the bound counts their worth.
+        """
+        data = self.data if rest is None else rest.data
+        data = data.with_fates(data.must_meet | branch.met, data.priced & ~branch.unmet)
+        given = 0.0 if rest is None else rest.value
         hull = self._hull
         hull.data = data
         n, num_slots = len(data.weight), prices.shape[1]
@@ -130,7 +134,7 @@ class PlanPricing:
         return Priced(
             dual=DualResult(
                 prices=prices,
-                bound=lagrangian_bound(data, prices, proven, magnitude),
+                bound=lagrangian_bound(data, prices, proven, magnitude) + given,
                 job_costs=proven,
                 multipliers=hull.multiplier.copy(),
                 evaluations=1,

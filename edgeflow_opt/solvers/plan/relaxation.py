@@ -109,13 +109,19 @@ class Relaxation:
         )  # fmt: skip
         self._num_plans += count
 
-    def restrict(self, branch: Branch, admitted: BoolArray) -> None:
-        """Relax the schedules of `branch`, with the plans `admitted` (N,) of those added so far."""
+    def restrict(self, branch: Branch, admitted: BoolArray, chosen: IntArray | None = None) -> None:
+        """Relax the schedules of `branch`, with the plans `admitted` (N,) of those added so far.
+
+        The plans of the numbers `chosen` are part of all of them; None = no plan is.
+        """
         n = self._num_jobs
         every = np.arange(n + self._num_plans, dtype=np.int32)
         met = branch.met | (self._data.must_meet & self._data.priced)
         upper = np.concatenate([np.where(met, 1.0, 0.0), np.where(admitted, math.inf, 0.0)])
-        self._native.changeColsBounds(len(every), every, np.zeros(len(every)), upper)
+        lower = np.zeros(len(every))
+        if chosen is not None:
+            lower[n + chosen] = 1.0
+        self._native.changeColsBounds(len(every), every, lower, upper)
         most = np.where(branch.unmet, 0.0, 1.0)
         self._native.changeRowsBounds(n, every[:n], np.where(met, 1.0, 0.0), most)
 

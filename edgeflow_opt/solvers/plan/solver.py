@@ -3,10 +3,11 @@
 1. The price engine gives a plan and prices to begin with.
 2. A short subgradient descent collects start columns; relaxation and exact pricing in turn then end
    at the bound of the linear relaxation over whole plans, losses included, without bins of work.
-3. The restricted master is solved in integers by CP-SAT or HiGHS, over the plans that a better
-   schedule may contain by their reduced costs.
-4. Branch and price on the jobs met, then on modes held; a part of the time goes to ruin and recreate
-   at the prices of the master.
+3. Dives fix plans of the relaxation a few at a time (:mod:`edgeflow_opt.solvers.plan.dive`): they
+   find the last job within the bound, for which ruin and recreate takes ten times as long.
+4. The restricted master is solved in integers by CP-SAT or HiGHS, over the plans that a better
+   schedule may contain by their reduced costs; then branch and price on the jobs met, then on modes
+   held. Dives, and ruin and recreate at the prices of the master, have a part of the time.
 5. The levels below are polished, and given to CP-SAT, as by other solvers.
 
 Where it pays: small and middle sizes up to some 100 jobs on 24 slots, with losses above all, where
@@ -55,6 +56,7 @@ from edgeflow_opt.solvers.highs import HighsEngine
 from edgeflow_opt.solvers.kernels import BY_LEVELS, PLAN, PRICE
 from edgeflow_opt.solvers.lexicographic import SMALL_COLUMNS, LevelSolve
 from edgeflow_opt.solvers.plan.branch import Branch
+from edgeflow_opt.solvers.plan.dive import dive
 from edgeflow_opt.solvers.plan.generation import Generation
 from edgeflow_opt.solvers.plan.tree import PlanTree
 from edgeflow_opt.solvers.polish import polish
@@ -104,6 +106,13 @@ _PRICE_S, _MASTER_S = 5.0, 10.0
 
 #: An integer program over the same jobs is worth another look with so many times the plans.
 _MORE_PLANS = 1.15
+
+#: Share of the time left for dives at the root, and time for dives beside the tree, as a share of
+#: that of the tree.
+_FIRST_DIVES_SHARE, _DIVE_SHARE = 0.2, 1.0
+
+#: Dives at the root at most.
+_FIRST_DIVES = 40
 
 #: Time for ruin and recreate beside the tree, as a share of that of the tree, and moves at a time.
 _SEARCH_SHARE, _MOVES = 0.4, 50
@@ -232,6 +241,8 @@ class _FirstLevel:
         self._weights = arrays.weight[arrays.has_deadline]
         self._step = attainable_step(self._weights)
         self._improver: PriceSearch | None = None
+        self._random = np.random.default_rng(options.seed)
+        self._dive_s = 0.0
         self._tried: dict[bytes, int] = {}
         """Plans of the last integer program over each set of jobs."""
         self._position = np.full(arrays.num_modes + 1, -1, dtype=np.int64)
@@ -257,7 +268,9 @@ class _FirstLevel:
         if work.closed or control.stopped:
             return
         self._improver = PriceSearch(self._data, answer.dual, work.options.seed + 2)
-        self._solve_master(answer.dual)
+        self._dive(answer.dual, _FIRST_DIVES_SHARE * control.left_s, _FIRST_DIVES)
+        if not work.closed:
+            self._solve_master(answer.dual)
         if not work.closed and self._most_nodes != 0:
             self._search(answer.dual)
         self._note(answer.dual)
@@ -275,8 +288,10 @@ class _FirstLevel:
                 break
             begin = self._control.elapsed_s
             tree.step()
-            self._improve(_SEARCH_SHARE * (self._control.elapsed_s - begin))
             self._tell(tree.bound)
+            taken = self._control.elapsed_s - begin
+            self._dive(root, _DIVE_SHARE * taken, 1)
+            self._improve(_SEARCH_SHARE * taken)
             if self._generation.num_plans > masters:
                 masters *= 2
                 self._solve_master(root)
@@ -284,6 +299,26 @@ class _FirstLevel:
         work.statistics["open_nodes"] = tree.open_nodes
         if tree.done and work.incumbent.plan is None and tree.bound == -np.inf:
             work.note_infeasible()
+
+    def _dive(self, root: DualResult, seconds: float, times: int) -> None:
+        """Dive for better schedules: at most `seconds`, which deterministic solves do not heed.
+
+        And at most so many `times`. Seconds that a dive takes more are taken off the next ones.
+        """
+        work, steady = self._work, self._options.deterministic
+        self._dive_s = min(self._dive_s, 0.0) + seconds
+        while times > 0 and not self._control.stopped and not work.closed:
+            if self._dive_s <= 0.0 and not steady:
+                return
+            begin = self._control.elapsed_s
+            chosen = dive(self._generation, root, self._aim(), self._random)
+            work.statistics["dives"] = work.statistics.get("dives", 0) + 1
+            if chosen is not None:
+                plans = self._generation.plans()
+                self._offer(JobPlans(plans.job[chosen], plans.rows[chosen]), np.ones(len(chosen)))
+                self._tell(root.bound)
+            self._dive_s -= self._control.elapsed_s - begin
+            times -= 1
 
     def _improve(self, seconds: float) -> None:
         """Look for a better schedule by ruin and recreate at the prices of the master."""
