@@ -6,10 +6,11 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 import types
 from typing import Any
 
-from markup import code, plain, table
+from markup import plain, table
 
 PACKAGE = "edgeflow_opt"
 
@@ -76,10 +77,17 @@ def public_names(module_name: str) -> list[str]:
     return sorted(names, key=lambda name: source.find(f" as {name}\n")) if is_package else names
 
 
+def written_in(module_name: str, name: str) -> str:
+    """Return the module in which a constant is written that a package offers: it has the comment."""
+    source = inspect.getsource(importlib.import_module(module_name))
+    offered = re.search(rf"^from (\S+) import {name} as {name}$", source, re.MULTILINE)
+    return written_in(offered[1], name) if offered else module_name
+
+
 @functools.cache
-def described() -> dict[str, str]:
-    """Return the page of each described thing, by the path under which it is described."""
-    paths: dict[str, str] = {}
+def places() -> dict[str, tuple[str, str]]:
+    """Return page and module of each described thing, by the path under which it is described."""
+    found: dict[str, tuple[str, str]] = {}
     seen: set[int] = set()
     top = importlib.import_module(PACKAGE)
     for page_name, modules in PAGES.items():
@@ -90,33 +98,31 @@ def described() -> dict[str, str]:
                 if id(thing) in seen:
                     continue
                 seen.add(id(thing))
-                of_face = name in top.__all__ and getattr(top, name) is thing
-                paths[f"{PACKAGE}.{name}" if of_face else f"{PACKAGE}.{module_name}.{name}"] = (
-                    page_name
-                )
-    return paths
+                if name in top.__all__ and getattr(top, name) is thing:
+                    home = PACKAGE
+                elif inspect.isclass(thing) or inspect.isfunction(thing):
+                    home = module.__name__
+                else:
+                    home = written_in(module.__name__, name)
+                found[f"{home}.{name}"] = (page_name, module_name)
+    return found
+
+
+def described() -> tuple[str, ...]:
+    """Return the paths under which things are described."""
+    return tuple(places())
 
 
 def page(page_name: str) -> str:
     """Return a page of the reference."""
     text = ""
-    paths = [path for path, home in described().items() if home == page_name]
-    done: set[str] = set()
     for module_name in PAGES[page_name]:
         module = importlib.import_module(f"{PACKAGE}.{module_name}")
-        names = public_names(module_name)
-        mine = [
-            path
-            for path in paths
-            if path not in done
-            and path.rpartition(".")[2] in names
-            and path.rpartition(".")[0] in (PACKAGE, module.__name__)
-        ]
-        done.update(mine)
         if len(PAGES[page_name]) > 1:
             text += f"\n## {PACKAGE}.{module_name}\n"
         text += "\n```{eval-rst}\n"
         text += f".. automodule:: {module.__name__}\n   :no-members:\n\n"
+        mine = [path for path, place in places().items() if place == (page_name, module_name)]
         # First what most programs need.
         for path in sorted(mine, key=lambda path: path.count(".") > 1):
             text += _directive(path, getattr(module, path.rpartition(".")[2]))
@@ -148,7 +154,7 @@ def index() -> str:
         role = "func" if inspect.isfunction(thing) else "class"
         if inspect.isclass(thing) and issubclass(thing, BaseException):
             role = "exc"
-        home = f"{PACKAGE}.{name}" if f"{PACKAGE}.{name}" in described() else ""
-        link = f"{{py:{role}}}`{name} <{home}>`" if home else code(name)
-        rows.append((link, plain(" ".join(lines[0].split()))))
+        link = f"{{py:{role}}}`{name} <{PACKAGE}.{name}>`"
+        text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", lines[0])
+        rows.append((link, plain(text).replace("\\`\\`", "`")))
     return table(("name", "what it is"), rows)

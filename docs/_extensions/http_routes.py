@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import schemas
 from markup import code, plain, table
 
 
@@ -11,7 +12,8 @@ def page() -> str:
 
     rows = []
     meanings: dict[str, str] = {}
-    for path, operations in openapi_document()["paths"].items():
+    document = openapi_document()
+    for path, operations in document["paths"].items():
         for method, operation in operations.items():
             responses = operation["responses"]
             meanings |= {status: told["description"] for status, told in responses.items()}
@@ -19,5 +21,11 @@ def page() -> str:
             rows.append((code(f"{method.upper()} {path}"), plain(operation["summary"]),
                          ", ".join(responses), token))  # fmt: skip
     text = table(("route", "what it does", "statuses", "token"), rows)
+    bodies = {
+        name: told
+        for name, told in document["components"]["schemas"].items()
+        if name.endswith(("Request", "Answer")) or name == "ProblemDetails"
+    }
     told = [(status, plain(meanings[status])) for status in sorted(meanings)]
-    return text + "\n" + table(("status", "meaning"), told)
+    text += f"\n## Statuses\n\n{table(('status', 'meaning'), told)}\n## Bodies\n\n"
+    return text + schemas.tables(bodies)

@@ -7,13 +7,16 @@ not exist is a warning, and so an error of the build.
 
 from __future__ import annotations
 
+import builtins
 import importlib
+import importlib.util
 import inspect
 import itertools
 import re
+import sys
 from typing import Any
 
-from api_pages import described
+from api_pages import described, written_in
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -25,6 +28,17 @@ PACKAGE = "edgeflow_opt"
 _ROLE = re.compile(
     r":(?P<role>class|func|meth|mod|attr|exc|data|obj):`(?P<short>~?)(?P<name>[\w.]+)`"
 )
+
+#: How signatures write the arrays of :mod:`edgeflow_opt.problem.arrays`, and their names there.
+_ARRAYS = {
+    f"~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[{kind}]]": name
+    for kind, name in (
+        ("~numpy.float64", "FloatArray"),
+        ("~numpy.int64", "IntArray"),
+        ("~numpy.bool", "BoolArray"),
+        ("~numpy.bool_", "BoolArray"),
+    )
+}
 
 
 def found(path: str) -> tuple[bool, Any]:
@@ -78,7 +92,10 @@ def spell_out(
         for path in filter(None, tries):
             if found(path)[0]:
                 return f":{match['role']}:`~{path}`"
-        return match[0]
+        first = target.partition(".")[0]
+        if hasattr(builtins, first) or (first and importlib.util.find_spec(first)):
+            return match[0]
+        return f":{match['role']}:`~{module}.{target}`"  # which is not there, as will be said
 
     lines[:] = [_ROLE.sub(full, line) for line in lines]
 
@@ -91,16 +108,33 @@ def _canonical(path: str) -> str | None:
     if inspect.ismodule(thing):
         return str(thing.__name__)
     module, qualified = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
-    return f"{module}.{qualified}" if module and qualified else path
+    if module and qualified:
+        return f"{module}.{qualified}"
+    owner, _, name = path.rpartition(".")
+    return f"{written_in(owner, name)}.{name}" if name.isupper() and owner in sys.modules else path
 
 
-def readable_defaults(
-    app: Sphinx, what: str, name: str, thing: Any, options: Any, arguments: str, returned: str
+def readable_signatures(
+    app: Sphinx,
+    what: str,
+    name: str,
+    thing: Any,
+    options: Any,
+    arguments: str | None,
+    returned: str,
 ) -> tuple[str, str] | None:
-    """Show a default that a factory makes as ``...``, without which a signature cannot be parsed."""
-    if arguments and "<factory>" in arguments:
-        return arguments.replace("<factory>", "..."), returned
-    return None
+    """Show arrays by the names of their types, and defaults that a factory makes as ``...``.
+
+    The constructor of a protocol is not shown: nobody calls it.
+    """
+    if getattr(thing, "_is_protocol", False):
+        return "", returned
+    if arguments is None:
+        return None  # it has none: a module, a property
+    for array, short in _ARRAYS.items():
+        arguments = arguments.replace(array, short)
+        returned = (returned or "").replace(array, short)
+    return arguments.replace("<factory>", "..."), returned
 
 
 def qualify_types(app: Sphinx, doctree: nodes.document) -> None:
@@ -177,7 +211,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Connect both to the build."""
     app.connect("autodoc-process-docstring", spell_out, priority=400)
     app.connect("env-updated", lambda app, env: forget(app, env))
-    app.connect("autodoc-process-signature", readable_defaults)
+    app.connect("autodoc-process-signature", readable_signatures)
     app.connect("doctree-read", qualify_types)
     app.connect("missing-reference", lead_home)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

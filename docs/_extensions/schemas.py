@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from markup import code, plain, table
@@ -34,8 +35,13 @@ def page(name: str) -> str:
         objects = [(key, definitions[key]) for key in order]
     else:
         objects = [("document", document), *_inner(document)]
+    return tables(dict(objects))
+
+
+def tables(objects: Mapping[str, dict[str, Any]]) -> str:
+    """Return a table for each kind of object, from its schema by its name."""
     text = ""
-    for key, schema in objects:
+    for key, schema in objects.items():
         if "properties" not in schema:
             continue
         text += f"**{plain(_title(key))}.** {plain(schema.get('description', ''))}\n\n"
