@@ -19,6 +19,10 @@ from edgeflow_opt.problem.data import SiteKind
 #: Slurm gives a job without a limit one of a year when it starts, minutes.
 _NO_LIMIT_MIN = 365 * 24 * 60
 
+#: The daemon of a node refuses a job that comes back within the second in which it was taken away,
+#: and Slurm then ends the job as failed.
+_SETTLING_S = 2.0
+
 
 class Orders:
     """Orders for single jobs; what fails is told, and is no exception.
@@ -48,6 +52,8 @@ class Orders:
         self._patience_s = patience_s
         self._poll_s = poll_s
         self._trouble = trouble
+        #: When jobs were last seen to be off their nodes, monotonic seconds.
+        self._stopped: dict[int, float] = {}
 
     def shrink(self, job: SlurmJob, mode: Mode, target: Mode | None) -> bool:
         """Take nodes from a running job where it survives that and fewer of them make its new mode."""
@@ -88,8 +94,13 @@ class Orders:
     def wait_for_stops(self, stopping: set[int]) -> set[int]:
         """Wait until jobs are off their nodes; return those that are not."""
         waiting = set(stopping)
+        for number in stopping:
+            self._stopped.pop(number, None)
         for jobs in self._looks(bool(waiting)):
             waiting = {n for n in waiting if n in jobs and not (jobs[n].pending or jobs[n].ended)}
+            self._stopped |= dict.fromkeys(
+                stopping - waiting - set(self._stopped), time.monotonic()
+            )
             if not waiting:
                 break
         for number in waiting:
@@ -98,6 +109,7 @@ class Orders:
 
     def start(self, starts: Mapping[int, Mode], submitted: Mapping[int, SlurmJob]) -> set[int]:
         """Start jobs, the largest first; return those that do not run."""
+        self._let_settle(starts)
         nodes = {node.name: node for node in read_nodes(self._programs)}
         failed: set[int] = set()
         waiting: set[int] = set()
@@ -139,6 +151,14 @@ class Orders:
                 # It fails where the job has just started after all; the next look tells.
                 self._programs.run("scontrol", "hold", str(number))
         return failed
+
+    def _let_settle(self, starts: Mapping[int, Mode]) -> None:
+        """Wait until those of the jobs that were stopped have been off their nodes long enough."""
+        now = time.monotonic()
+        seen = [self._stopped.pop(number, now - _SETTLING_S) for number in starts]
+        time.sleep(max(0.0, max(seen) + _SETTLING_S - now))
+        # Of others it is known by now that they were stopped long ago.
+        self._stopped = {n: at for n, at in self._stopped.items() if now < at + _SETTLING_S}
 
     def _released(self, job: SlurmJob, mode: Mode, where: Place) -> bool:
         """Tell Slurm to start a held job on nodes; return whether it took that."""

@@ -44,7 +44,7 @@ def wait_until(what: str, true: Callable[[], Any], limit_s: float = PATIENCE_S) 
     while not (answer := true()):
         if time.monotonic() > end:
             pytest.fail(f"not within {limit_s:g} s: {what}")
-        time.sleep(0.2)
+        time.sleep(0.4)
     return answer
 
 
