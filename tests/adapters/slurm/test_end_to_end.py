@@ -157,9 +157,10 @@ def test_a_job_that_misses_its_deadline_under_backfill_meets_it_by_our_plan(
         following.process.send_signal(signal.SIGINT)
         assert following.process.wait(PATIENCE_S) == 130
     except BaseException:
-        print(slurm.logs(), *following.summary(), sep="\n")
+        print(slurm.logs())
         raise
     finally:
+        print(*following.summary(), sep="\n")
         following.process.kill()
         following.process.wait()
 
