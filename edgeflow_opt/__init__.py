@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.analysis.explain import explain as explain
     from edgeflow_opt.clairvoyant import ClairvoyantBound as ClairvoyantBound
     from edgeflow_opt.clairvoyant import clairvoyant_bound as clairvoyant_bound
+    from edgeflow_opt.policies.exact import rolling_grid as rolling_grid
     from edgeflow_opt.problem import Allocation as Allocation
     from edgeflow_opt.problem import CheckReport as CheckReport
     from edgeflow_opt.problem import EpochProblem as EpochProblem
@@ -70,6 +71,7 @@ _HOMES = {
         "compare",
         "compare_policies",
     ),
+    "edgeflow_opt.policies.exact": ("rolling_grid",),
     "edgeflow_opt.problem": (
         "Allocation",
         "CheckReport",

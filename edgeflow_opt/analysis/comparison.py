@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -39,6 +40,9 @@ MEASURES: Mapping[str, bool] = {
 
 #: What is open while one solve runs; yields what takes its progress, or None.
 Watch = Callable[[str, str, int], AbstractContextManager["Callable[[Progress], None] | None"]]
+
+#: Names of solvers, or by label a name, or a name with options of its own.
+Solvers = Sequence[str] | Mapping[str, "str | tuple[str, Mapping[str, Any]]"]
 
 #: Instances by name, or in a row: problems or files of format edgeflow-epoch/1.
 Instances = Mapping[str, "EpochProblem | str | Path"] | Iterable["EpochProblem | str | Path"]
@@ -200,7 +204,7 @@ class Comparison(Tabular):
 
 def compare(
     instances: Instances,
-    solvers: Sequence[str] | None = None,
+    solvers: Solvers | None = None,
     seeds: Iterable[int] = (0,),
     *,
     options: SolveOptions | None = None,
@@ -219,7 +223,9 @@ def compare(
         Problems or files, by name or in a row: files are then named by their file names (by their
         paths where those clash), problems by ``instance 1`` and so on.
     solvers
-        Names of solvers; None = all that are installed.
+        Names of solvers, or settings of solvers by a label of their own:
+        ``{"price, 1 s": ("price", {"time_limit_s": 1})}``, the options of one setting on top of
+        those of all. None = all that are installed.
     seeds
         Seeds of the solvers.
     options
@@ -227,7 +233,7 @@ def compare(
     on_row
         Called with every row as soon as it is there.
     watch
-        Called with instance, solver and seed before each solve; returns a context manager that is
+        Called with instance, solver (its label) and seed before each solve; returns a context manager that is
         open while the solve runs, and yields what takes its progress (None = nothing does).
     **changes
         Changes to single options, e.g. ``time_limit_s=5``.
@@ -251,37 +257,39 @@ def compare(
     >>> comparison.solvers
     ('greedy', 'edgeflow-select')
     """
-    import dataclasses
-
     from edgeflow_opt.solvers import SOLVERS, SolveOptions
     from edgeflow_opt.solvers.front import checked_options, versions
 
-    names = list(solvers) if solvers is not None else installed_solvers()
-    for name in names:
+    contenders = _contenders(installed_solvers() if solvers is None else solvers)
+    for name, _ in contenders.values():
         SOLVERS.get(name)
-    _refuse_twins("solvers", names)
     asked = checked_options(options or SolveOptions(), changes)
-    each_seed = [checked_options(asked, {"seed": seed}) for seed in seeds]
-    _refuse_twins("seeds", [chosen.seed for chosen in each_seed])
+    seeds = [checked_options(asked, {"seed": seed}).seed for seed in seeds]
+    _refuse_twins("seeds", seeds)
+    settings_of = {
+        label: checked_options(asked, own) for label, (_, own) in contenders.items() if own
+    }
     problems = named_problems(instances)
     libraries: set[str] = set()
     rows: list[Row] = []
-    for label, problem in problems.items():
+    for instance, problem in problems.items():
         digest = digest_of(problem)
-        for name in names:
+        for label, (name, _) in contenders.items():
             libraries.update(SOLVERS.get(name).capabilities.requires)
-            for chosen in each_seed:
+            for seed in seeds:
                 if rows and rows[-1].limit == "interrupted":
                     break
+                chosen = checked_options(settings_of.get(label, asked), {"seed": seed})
                 opened = (
-                    contextlib.nullcontext(asked.on_progress)
+                    contextlib.nullcontext(chosen.on_progress)
                     if watch is None
-                    else watch(label, name, chosen.seed)
+                    else watch(instance, label, seed)
                 )
                 with opened as on_progress:
                     row = solve_row(
-                        label, problem, name, chosen, digest=digest, on_progress=on_progress
+                        instance, problem, name, chosen, digest=digest, on_progress=on_progress
                     )
+                row = dataclasses.replace(row, solver=label)
                 rows.append(row)
                 if on_row is not None:
                     on_row(row)
@@ -292,9 +300,32 @@ def compare(
         "levels": asked.levels,
         "params": dataclasses.asdict(asked)["params"],
     }
+    if settings_of:
+        settings["solvers"] = {
+            label: {"solver": name, **own} for label, (name, own) in contenders.items()
+        }
     return Comparison(
         rows=tuple(rows), settings=settings, versions=versions(tuple(sorted(libraries)))
     )
+
+
+def _contenders(solvers: Solvers) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the solvers by label, each with its name and its own options."""
+    if not isinstance(solvers, Mapping):
+        names = list(solvers)
+        _refuse_twins("solvers", names)
+        return {name: (name, {}) for name in names}
+    contenders = {}
+    for label, setting in solvers.items():
+        if isinstance(setting, str):
+            setting = (setting, {})
+        name, own = setting
+        if "seed" in own:
+            raise UsageError(
+                f"solver {label!r}: has an option seed; give the seeds of all in seeds"
+            )
+        contenders[label] = (name, dict(own))
+    return contenders
 
 
 def comparison_from_document(document: Any, source: str = "") -> Comparison:

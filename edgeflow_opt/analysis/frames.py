@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _EXTRA = "analysis"
 
 
-class Tabular:
+class Tabular(ABC):
     """What has a table to give away; subclasses say what is in it.
 
     Every method that takes a path returns the text where the path is None.
@@ -24,17 +25,17 @@ class Tabular:
 
     __slots__ = ()
 
+    @abstractmethod
     def records(self) -> list[dict[str, Any]]:
         """Return the rows of the table, flat, all with the same columns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def columns(self) -> Mapping[str, str]:
         """Return the types of the columns by name, as pandas knows them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def document(self) -> dict[str, Any]:
         """Return everything as a document, ready for JSON."""
-        raise NotImplementedError
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a data frame, one line a row; what is not known is missing (``pd.NA``)."""

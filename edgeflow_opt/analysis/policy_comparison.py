@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.analysis.comparison import check_measure
+from edgeflow_opt.analysis.crew import Result, crew_of
 from edgeflow_opt.analysis.frames import Tabular
 from edgeflow_opt.analysis.statistics import CONFIDENCE, Mean, PairedTest, mean_of, paired_tests
 from edgeflow_opt.errors import EdgeflowError, Fault, InputError, UsageError
@@ -280,7 +283,9 @@ def compare_policies(
     *,
     sweep: Mapping[str, Sequence[Any]] | None = None,
     bound_s: float | None = None,
+    workers: int = 1,
     on_row: Callable[[PolicyRow], None] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
     **settings: Any,
 ) -> PolicyComparison:
     """Simulate a trace under several policies, with several seeds and settings.
@@ -299,8 +304,15 @@ def compare_policies(
     bound_s
         Also bound what any schedule can meet with all arrivals known, in so many seconds a trace;
         None = no bound.
+    workers
+        Simulations that run at a time, at least 1, each in a process of its own (which needs the
+        extra ``suite``). The processes are started afresh: they know policies that are installed,
+        not such as were entered into the registry in this process alone. Rows are the same, and in
+        the same order, but for wall times.
     on_row
-        Called with every row as soon as it is there.
+        Called with every row, in their order, as soon as it is there.
+    on_progress
+        Called after every run with the number of those that are done, and of all.
     **settings
         See :data:`SETTINGS`: ``cloud_gpus``, ``edge_servers``, ``tide``, ``overhead``,
         ``deadlines`` (None = as in the trace, or a pair (low, high) of factors of the duration),
@@ -327,20 +339,42 @@ def compare_policies(
     for name in (*settings, *sweep):
         if name not in SETTINGS:
             raise UsageError(f"setting {name!r} is not known; known are {', '.join(SETTINGS)}")
-    rows = []
-    for values in itertools.product(*sweep.values()):
-        chosen = {**SETTINGS, **settings, **dict(zip(sweep, values, strict=True))}
-        for seed in seeds:
+    if workers < 1:
+        raise UsageError(f"option workers: must be at least 1, got {workers!r}")
+    seeds = list(seeds)
+    combinations = list(itertools.product(*sweep.values()))
+    total = len(combinations) * len(seeds) * len(options)
+    rows: list[PolicyRow] = []
+
+    def take(row: PolicyRow) -> None:
+        rows.append(row)
+        if on_row is not None:
+            on_row(row)
+        if on_progress is not None:
+            on_progress(len(rows), total)
+
+    with crew_of(workers) as crew:
+        # Those that are under way, in the order of the rows: a row, and the bound on it.
+        under_way: deque[tuple[Result, Result | None]] = deque()
+        for values, seed in itertools.product(combinations, seeds):
+            chosen = {**SETTINGS, **settings, **dict(zip(sweep, values, strict=True))}
             base = trace(seed) if callable(trace) else trace
             scenario = scenario_of(base, seed, chosen)
-            bound = None if bound_s is None else bound_of_scenario(scenario, bound_s)
+            bound = None if bound_s is None else crew.begin(bound_of_scenario, scenario, bound_s)
             for name, given in options.items():
                 label = base.name or "trace"
-                row, _ = simulate_row(label, scenario, name, seed, chosen, given, bound)
-                rows.append(row)
-                if on_row is not None:
-                    on_row(row)
+                run = crew.begin(only_row, label, scenario, name, seed, chosen, given)
+                under_way.append((run, bound))
+                if len(under_way) > crew.room:
+                    take(_finished(*under_way.popleft()))
+        while under_way:
+            take(_finished(*under_way.popleft()))
     return PolicyComparison(rows=tuple(rows), versions=versions())
+
+
+def _finished(run: Result, bound: Result | None) -> PolicyRow:
+    row: PolicyRow = run()
+    return row if bound is None else dataclasses.replace(row, bound=bound())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -459,6 +493,11 @@ def simulate_row(
     row = PolicyRow(**known, metrics=result.metrics.to_dict())
     sites = with_outages(scenario.sites, scenario.outages)
     return row, History.of_simulation(jobs, sites, result)
+
+
+def only_row(*arguments: Any) -> PolicyRow:
+    """Return the row of :func:`simulate_row`, without the history, which is large."""
+    return simulate_row(*arguments)[0]
 
 
 def trace_digest(trace: Trace) -> str:

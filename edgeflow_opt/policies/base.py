@@ -50,7 +50,9 @@ class ClusterState:
     now
         Seconds.
     jobs
-        All unfinished jobs that have arrived and were not refused, in order of arrival.
+        All unfinished jobs that have arrived and were not refused, in order of arrival. Void once
+        the policy has decided. Simulations offer them as columns too, which is faster for policies
+        that compute on arrays (:mod:`edgeflow_opt.policies.columns`).
     sites
         The sites. Their capacity is what the policy may know: the present one, and of the future
         what the simulation reveals (by default nothing: the present lasts).

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from edgeflow_opt.errors import PolicyError
+
 if TYPE_CHECKING:
     from edgeflow_opt.problem import Job, Mode
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
@@ -68,6 +70,11 @@ class ColumnAllocation(Mapping[str, "Mode"]):
         (m,) which of them hold a mode: places in the columns, rising.
     modes
         (m,) the modes, by their places in the modes of the job.
+
+    Raises
+    ------
+    PolicyError
+        When read as a mapping, if a place or a mode is none, or a job stands twice.
     """
 
     __slots__ = ("_mapping", "columns", "modes", "places")
@@ -78,11 +85,19 @@ class ColumnAllocation(Mapping[str, "Mode"]):
 
     def _as_mapping(self) -> dict[str, Mode]:
         if self._mapping is None:
-            jobs, numbers = self.columns.jobs, self.columns.number[self.places]
-            self._mapping = {
-                jobs[number].id: jobs[number].modes[mode]
-                for number, mode in zip(numbers.tolist(), self.modes.tolist(), strict=True)
-            }
+            jobs, numbers = self.columns.jobs, self.columns.number.tolist()
+            mapping: dict[str, Mode] = {}
+            for place, mode in zip(self.places.tolist(), self.modes.tolist(), strict=True):
+                if not 0 <= place < len(numbers):
+                    raise PolicyError(
+                        f"allocation in columns: place {place} is none of {len(numbers)} jobs"
+                    )
+                job = jobs[numbers[place]]
+                if job.id in mapping or not 0 <= mode < len(job.modes):
+                    wrong = "is given twice" if job.id in mapping else f"has no mode {mode}"
+                    raise PolicyError(f"allocation in columns: job {job.id!r} {wrong}")
+                mapping[job.id] = job.modes[mode]
+            self._mapping = mapping
         return self._mapping
 
     def __getitem__(self, job: str) -> Mode:

@@ -347,7 +347,23 @@ def rolling_grid(now: float, end: float, slot_s: float, max_slots: int) -> Grid:
         Length of the first slots, seconds, above 0; the very first ends at a multiple of it.
     max_slots
         Most slots, at least 1. The last one is longer where they do not suffice.
+
+    Raises
+    ------
+    UsageError
+        If a number is not finite or out of its range.
+
+    Examples
+    --------
+    >>> rolling_grid(30.0, 1500.0, slot_s=60.0, max_slots=8).boundaries
+    (30.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0)
     """
+    if not (math.isfinite(now) and math.isfinite(end)):
+        raise UsageError(f"rolling grid: now and end must be finite, got {now!r} and {end!r}")
+    if not 0.0 < slot_s < math.inf:
+        raise UsageError(f"option slot_s: must be a number of seconds above 0, got {slot_s!r}")
+    if max_slots < 1:
+        raise UsageError(f"option max_slots: must be a whole number >= 1, got {max_slots!r}")
     # Boundaries have to differ on the clock, which may be at 1e15 s.
     slot_s = max(slot_s, 4.0 * math.ulp(now))
     end = max(end, now + slot_s)

@@ -69,6 +69,28 @@ def test_rows_and_watch_are_called() -> None:
     assert "progress" in calls
 
 
+def test_two_settings_of_one_solver() -> None:
+    """Settings have labels of their own: their options hold for their rows alone."""
+    instances = {"one": generate_problem(12, 6, 1, load=1.5)}
+    settings = {
+        "published": "greedy",
+        "nothing for the late": ("greedy", {"params": {"late": "nothing"}}),
+    }
+    comparison = compare(instances, settings, time_limit_s=5)
+    assert comparison.solvers == tuple(settings)
+    alone = [
+        edgeflow_opt.solve(instances["one"], "greedy", params=params).value
+        for params in ({}, {"late": "nothing"})
+    ]
+    assert [row.value for row in comparison.rows] == alone
+    assert alone[0] != alone[1]
+    assert comparison.settings["solvers"]["published"] == {"solver": "greedy"}
+    with pytest.raises(UsageError, match="give the seeds of all in seeds"):
+        compare(instances, {"a": ("greedy", {"seed": 3})})
+    with pytest.raises(UsageError, match="did you mean 'greedy'"):
+        compare(instances, {"a": ("gredy", {})})
+
+
 @pytest.mark.parametrize(
     ("solvers", "seeds", "message"),
     [

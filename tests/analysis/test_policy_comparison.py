@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from edgeflow_opt.analysis import PolicyComparison, compare_policies
-from edgeflow_opt.analysis.policy_comparison import policies_from_document
+from edgeflow_opt.analysis.policy_comparison import PolicyRow, policies_from_document
 from edgeflow_opt.errors import InputError, UsageError
 from edgeflow_opt.simulation import simulate, simulation_document
 from edgeflow_opt.workloads import Trace, cluster, demo_trace, generate_trace
@@ -39,6 +40,24 @@ def test_rows_are_the_simulations(real: PolicyComparison) -> None:
     direct = simulate(trace.jobs(), sites, "edgeflow-select", overhead="none")
     assert real.rows[-1].value("met") == direct.metrics.met
     assert real.swept == ("arrival_scale",)
+
+
+def test_processes_make_the_same_rows(real: PolicyComparison) -> None:
+    """With several workers rows and their order are the same, and every run is told of."""
+    told: list[tuple[int, int]] = []
+    rows = compare_policies(
+        made, ["edgeflow", "edgeflow-select"], (0, 1), cloud_gpus=8,
+        sweep={"arrival_scale": [1.0, 2.0]}, workers=2,
+        on_progress=lambda done, total: told.append((done, total)),
+    ).rows  # fmt: skip
+    assert told == [(done, 8) for done in range(1, 9)]
+
+    def untimed(row: PolicyRow) -> dict[str, Any]:
+        return {n: v for n, v in (row.metrics or {}).items() if n != "decision_s"}
+
+    for row, alone in zip(rows, real.rows, strict=True):
+        assert (row.policy, row.seed, row.settings) == (alone.policy, alone.seed, alone.settings)
+        assert untimed(row) == untimed(alone)
 
 
 def test_means_by_setting(real: PolicyComparison) -> None:
@@ -73,8 +92,12 @@ def test_round_trip_and_table(real: PolicyComparison, tmp_path: Path) -> None:
 def test_deadlines_are_drawn_by_seed() -> None:
     """With one trace the seed re-draws the deadlines, so digests differ."""
     comparison = compare_policies(
-        demo_trace(), ["edgeflow-select"], (0, 1), cloud_gpus=8, head=10, deadlines=(0.5, 1.5)
-    )
+        demo_trace(), ["edgeflow-select"], (0, 1), cloud_gpus=8, head=10, deadlines=(0.5, 1.5),
+        bound_s=5.0,
+    )  # fmt: skip
+    for row in comparison.rows:
+        assert row.bound is not None
+        assert row.value("met") <= row.bound <= 10
     assert comparison.rows[0].digest != comparison.rows[1].digest
     assert comparison.rows[0].value("jobs") == 10
 
@@ -111,6 +134,8 @@ def test_bad_questions() -> None:
     """Unknown policies, settings, measures and documents are refused."""
     with pytest.raises(UsageError, match="setting 'gpus' is not known"):
         compare_policies(made, ["edgeflow"], gpus=3)
+    with pytest.raises(UsageError, match="option workers: must be at least 1"):
+        compare_policies(made, ["edgeflow"], workers=0)
     with pytest.raises(UsageError, match="did you mean 'edgeflow'"):
         compare_policies(made, ["edgeflaw"])
     with pytest.raises(UsageError, match="measure 'speed' is not known"):

@@ -107,7 +107,7 @@ def test_document(trace_file: Path, tmp_path: Path) -> None:
     document = ran.document
     assert json.loads(output.read_text()) == document
     assert document["format"] == "edgeflow-simulation/1"
-    assert document["trace"] == str(trace_file)
+    assert document["trace"] == trace_file.stem
     assert [row["policy"] for row in document["results"]] == ["one", "two"]
     row = document["results"][0]
     assert (row["jobs"], row["met"], row["late"]) == (3, 2, 1)

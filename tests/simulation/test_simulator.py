@@ -4,12 +4,18 @@ import dataclasses
 import math
 import pickle
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from edgeflow_opt.errors import InstanceError, InvalidScheduleError, PolicyError, UsageError
-from edgeflow_opt.policies import ClusterState, Decision
+from edgeflow_opt.policies import ClusterState, Decision, make_policy
+from edgeflow_opt.policies.columns import ColumnAllocation
 from edgeflow_opt.problem import Allocation, Job, Mode, Outcome, Site
 from edgeflow_opt.simulation import FixedLosses, simulate
+from edgeflow_opt.workloads import cluster, generate_trace
+from tests.effort import examples
 from tests.simulation.helpers import (
     CLOUD,
     EDGE,
@@ -419,3 +425,52 @@ def test_on_event_hears_every_event():
     result = simulate(jobs, [CLOUD, EDGE], Fifo(), log=True, on_event=heard.append)
     assert tuple(heard) == result.events
     assert len(heard) == result.metrics.events == 3
+
+
+class Columns(Scripted):
+    """A policy that gives every job a mode by columns."""
+
+    def __init__(self, places, modes):
+        super().__init__(self.say)
+        self.places, self.modes = places, modes
+
+    def say(self, state):
+        """Return the allocation."""
+        columns = state.jobs.columns()
+        places, modes = np.array(self.places), np.array(self.modes)
+        return Decision(allocation=ColumnAllocation(columns, places, modes))
+
+
+@pytest.mark.parametrize(
+    ("places", "modes", "message"),
+    [
+        ([0, 1], [1, 1], "has 2 units, but 4 are given to 2 jobs"),
+        ([0], [-1], "job 'a' has no mode -1"),
+        ([1], [3], "job 'b' has no mode 3"),
+        ([1, 1], [0, 0], "job 'b' is given twice"),
+        ([2], [0], "place 2 is none of 2 jobs"),
+    ],
+)
+def test_allocations_in_columns_keep_the_rules(places, modes, message):
+    """A decision in columns is checked like any other; what breaks a rule is named."""
+    jobs = [job("a", 0.0, 100.0, 10.0), job("b", 0.0, 100.0, 10.0)]
+    with pytest.raises(PolicyError, match=message):
+        simulate(jobs, [cloud((0.0, 2)), EDGE], Columns(places, modes))
+
+
+@settings(max_examples=examples(15), deadline=None)
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(["edgeflow", "edgeflow-select"]))
+def test_columns_and_objects_lead_to_the_same_history(seed, name):
+    """A policy that is given the jobs as objects decides as it does by columns."""
+    trace = generate_trace(20, seed, load=1.5, cloud_gpus=8)
+    sites = cluster(8, 2, tide="daily", start_s=trace.start, end_s=trace.end)
+    jobs = [dataclasses.replace(j, restart_s=20.0, migration_s=60.0) for j in trace.jobs()]
+    by_columns = simulate(jobs, sites, name)
+    policy = make_policy(name)
+    by_objects = simulate(
+        jobs,
+        sites,
+        Scripted(lambda state: policy.decide(dataclasses.replace(state, jobs=tuple(state.jobs)))),
+    )
+    assert by_objects.allocations == by_columns.allocations
+    assert by_objects.outcomes == by_columns.outcomes

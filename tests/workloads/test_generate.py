@@ -227,6 +227,8 @@ def test_demo_problem_is_small_and_the_same_each_time() -> None:
     """The built-in instance has the promised sizes, cloud and edge, and jobs that use both."""
     problem = demo_problem()
     assert problem == demo_problem()
+    most = {site.name: max(units for _, units in site.capacity) for site in problem.sites}
+    assert all(m.gpus <= most["cloud"] for j in problem.jobs for m in j.modes if m.site == "cloud")
     assert 24 <= len(problem.jobs) <= 30
     assert problem.grid.num_slots == 24
     assert [site.kind for site in problem.sites] == ["cloud", "edge"]

@@ -285,3 +285,17 @@ def test_identities_of_the_public_traces(
         assert job.iterations / rate == pytest.approx(job.duration, rel=0.002)
         assert job.deadline_factor is not None
         assert 0.5 - deadline_slack <= job.deadline_factor <= 1.5 + deadline_slack
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("a/b/cluster02.csv.gz", "cluster02"),
+        ("t.csv", "t"),
+        ("v1.2.csv", "v1.2"),
+        ("stdin", "stdin"),
+    ],
+)
+def test_traces_are_named_after_their_files(source: str, name: str) -> None:
+    """The name is that of the file, without folders and endings."""
+    assert trace_from_bytes((HEADER + GOOD).encode(), source).name == name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -86,7 +87,8 @@ def plot_sweep(
     -------
     ax
         The axes. Settings that are no numbers stand side by side in their order; the axis of
-        numbers that at least double from one to the next is logarithmic.
+        powers of two, and of three numbers or more that at least double from one to the next, is
+        logarithmic.
 
     Raises
     ------
@@ -201,8 +203,12 @@ def plot_policies(
 
 
 def _doubles(values: list[float]) -> bool:
-    """Return whether three values or more double, or more than that, from one to the next."""
-    return len(values) >= 3 and values[0] > 0 and all(b >= 2 * a for a, b in pairwise(values))
+    """Return whether values call for a logarithmic axis: powers of two, or three that double."""
+    if len(values) < 2 or values[0] <= 0:
+        return False
+    if all(math.frexp(value)[0] == 0.5 for value in values):
+        return True
+    return len(values) >= 3 and all(b >= 2 * a for a, b in pairwise(values))
 
 
 def _within(end: float, measure: str) -> float:

@@ -110,7 +110,8 @@ class Heuristic:
         room = pieces if snap else pieces + 4 * num_jobs + 64
         if chosen is None:
             chosen = np.ones(num_jobs, dtype=np.bool_)
-        levels = int(np.diff(modes.level_start, axis=1).max(initial=1))
+        start = modes.level_start
+        levels = int((start[:, 1:] - start[:, :-1]).max(initial=1))
         while True:
             desk = self._desk
             if desk is None or not desk.suits(num_jobs, pool, room, levels, is_cloud, snap):

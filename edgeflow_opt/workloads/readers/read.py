@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from edgeflow_opt.errors import Fault, TraceError
 from edgeflow_opt.problem.files import read_bytes
@@ -79,7 +79,8 @@ def trace_from_bytes(
     data
         The CSV text.
     source
-        Where it came from: becomes the name of the trace.
+        Where it came from, for messages; the trace is named after it, without folders and endings
+        (``runs/cluster02.csv.gz`` makes ``cluster02``).
     skip_bad_rows, catalog, seed
         As there.
 
@@ -115,7 +116,16 @@ def trace_from_bytes(
         raise table.error(*faults)
     if not entries:
         raise table.error(Fault("file", "", "has a header but no rows", remedy="give some jobs"))
-    return Trace(entries=tuple(entries), name=source, skipped=skipped)
+    return Trace(entries=tuple(entries), name=_stem(source), skipped=skipped)
+
+
+def _stem(source: str) -> str:
+    """Return the name of a file without its folders and the endings of a trace."""
+    name = PurePath(source).name
+    for ending in (".gz", ".csv"):
+        stem = name.removesuffix(ending)
+        name = stem or name
+    return name
 
 
 def _check(row: Row, job: TraceJob, catalog: RateCatalog | None, first_row: dict[str, int]) -> None:

@@ -113,7 +113,12 @@ def test_a_notebook_shows_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize(
     ("scales", "kind"),
-    [((1.0, 2.0, 4.0), "log"), ((1.0, 2.0, 3.0), "linear"), ((1.0, 2.0), "linear")],
+    [
+        ((1.0, 2.0, 4.0), "log"),
+        ((1.0, 2.0, 3.0), "linear"),
+        ((1.0, 3.0), "linear"),
+        ((0.5, 4.0), "log"),
+    ],
 )
 def test_doubling_sweeps_are_logarithmic(scales: tuple[float, ...], kind: str) -> None:
     """Settings that double stand at equal distances, others where they are; all are named."""
