@@ -11,7 +11,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.contenders import Answer
+from benchmarks.answers import Answer
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem

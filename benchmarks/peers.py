@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from benchmarks.contenders import Answer
+from benchmarks.answers import Answer
 from edgeflow_opt.formulations.malleable import build_malleable
 from edgeflow_opt.formulations.plans import allocations_of, trim, walk
 from edgeflow_opt.problem import Schedule, SolveStatus, check, evaluate

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from benchmarks.contenders import CONTENDERS, Answer, of_the_package
+from benchmarks.answers import Answer
+from benchmarks.contenders import CONTENDERS, of_the_package
 from benchmarks.instances import Instance, digest
 from benchmarks.records import Record
 

@@ -43,27 +43,10 @@ def check(
     plan = read_plan(schedule)
     report = run(problem, plan)
     if as_json:
-        show_json(report_document(report))
+        show_json(report.document())
     else:
         _show_report(report, plan)
     raise typer.Exit(failures.EXIT_SOLVED if report.valid else failures.EXIT_CHECK_FAILED)
-
-
-def report_document(report: CheckReport) -> dict[str, Any]:
-    """Return the report in format ``edgeflow-check/1``."""
-    return {
-        "format": "edgeflow-check/1",
-        "valid": report.valid,
-        "met_weight": report.met_weight,
-        "met": report.met,
-        "violations": [
-            {
-                "kind": v.kind, "job": v.job, "site": v.site, "time": v.time, "amount": v.amount,
-                "message": v.message,
-            }
-            for v in report.violations
-        ],
-    }  # fmt: skip
 
 
 def _show_report(report: CheckReport, plan: Schedule) -> None:

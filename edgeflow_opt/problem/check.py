@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.problem.data import SolveStatus
 from edgeflow_opt.problem.evaluate import by_job, evaluate_groups, outcome_of
@@ -88,6 +88,22 @@ class CheckReport:
     def kinds(self) -> set[str]:
         """Return the kinds of the violations found."""
         return {violation.kind for violation in self.violations}
+
+    def document(self) -> dict[str, Any]:
+        """Return the report in format ``edgeflow-check/1``."""
+        return {
+            "format": "edgeflow-check/1",
+            "valid": self.valid,
+            "met_weight": self.met_weight,
+            "met": self.met,
+            "violations": [
+                {
+                    "kind": v.kind, "job": v.job, "site": v.site, "time": v.time,
+                    "amount": v.amount, "message": v.message,
+                }
+                for v in self.violations
+            ],
+        }  # fmt: skip
 
 
 def check(problem: EpochProblem, schedule: Schedule) -> CheckReport:

@@ -14,7 +14,7 @@ from edgeflow_opt.problem import EpochProblem, Limit, Schedule, check
 from edgeflow_opt.problem.formats import problem_from_dict, schedule_from_dict, schedule_to_dict
 from edgeflow_opt.problem.parsing import convert_part, parse_json
 from edgeflow_opt.solvers import solve
-from edgeflow_opt.solvers.base import Progress
+from edgeflow_opt.solvers.progress import Progress
 
 #: The solver whose answer stands in where another gives none in time.
 FLOOR = "edgeflow-select"
@@ -169,20 +169,7 @@ def check_task(
 
     _, documents = parsed(body, CheckRequest, "problem", "schedule")
     problem = problem_within(documents["problem"], max_jobs, max_slots)
-    report = check(problem, _schedule(documents["schedule"]))
-    return {
-        "format": "edgeflow-check/1",
-        "valid": report.valid,
-        "met_weight": report.met_weight,
-        "met": report.met,
-        "violations": [
-            {
-                "kind": v.kind, "job": v.job, "site": v.site, "time": v.time, "amount": v.amount,
-                "message": v.message,
-            }
-            for v in report.violations
-        ],
-    }  # fmt: skip
+    return check(problem, _schedule(documents["schedule"])).document()
 
 
 def _schedule(document: Any) -> Schedule:

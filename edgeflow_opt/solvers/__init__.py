@@ -2,7 +2,6 @@
 
 from edgeflow_opt.solvers.base import Capabilities as Capabilities
 from edgeflow_opt.solvers.base import Draft as Draft
-from edgeflow_opt.solvers.base import Progress as Progress
 from edgeflow_opt.solvers.base import SolveOptions as SolveOptions
 from edgeflow_opt.solvers.base import Solver as Solver
 from edgeflow_opt.solvers.base import SolveResult as SolveResult
@@ -12,3 +11,4 @@ from edgeflow_opt.solvers.front import SOLVERS as SOLVERS
 from edgeflow_opt.solvers.front import kernels_of as kernels_of
 from edgeflow_opt.solvers.front import solve as solve
 from edgeflow_opt.solvers.kernels import warm_up as warm_up
+from edgeflow_opt.solvers.progress import Progress as Progress

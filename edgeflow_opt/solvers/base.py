@@ -1,4 +1,4 @@
-"""What every solver takes and gives: options, capabilities, progress, result."""
+"""What every solver takes and gives: options, capabilities, result."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.solvers.progress import Progress
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import (
@@ -24,28 +25,6 @@ if TYPE_CHECKING:
 
 #: Time limit of a solve where none is given, seconds.
 DEFAULT_TIME_LIMIT_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """One improvement while a solver runs.
-
-    Parameters
-    ----------
-    seconds
-        Since the solve began.
-    value
-        Best weighted number of jobs met so far; None = no schedule yet.
-    bound
-        Best proven bound on level 1 so far; None = none yet.
-    source
-        Which part of which solver found it.
-    """
-
-    seconds: float
-    value: float | None
-    bound: float | None
-    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

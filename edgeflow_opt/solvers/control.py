@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from edgeflow_opt.problem import Limit
-from edgeflow_opt.solvers.base import Progress
 from edgeflow_opt.solvers.kernels import compile_or_load
+from edgeflow_opt.solvers.progress import Progress
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import ObjectiveValue

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("benchmarks", reason="the benchmarks are not part of this distribution")
 
 from benchmarks import contenders, targets, worker
-from benchmarks.contenders import Answer
+from benchmarks.answers import Answer
 from benchmarks.criteria import gap_at_most, optimal
 from benchmarks.instances import Instance, digest
 from benchmarks.records import Record, false_bounds

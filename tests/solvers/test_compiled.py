@@ -15,7 +15,7 @@ FILES = sorted(
         *(FOLDER / "price").glob("*_kernels.py"),
         *(FOLDER / "plan").glob("*_kernels.py"),
         *(FOLDER / "greedy").glob("*.py"),
-        FOLDER / "polish_kernels.py",
+        FOLDER / "polish" / "kernels.py",
         FOLDER / "leftovers.py",
     ]
 )

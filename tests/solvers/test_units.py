@@ -8,7 +8,7 @@ import pytest
 
 from edgeflow_opt.problem import EpochProblem, Objective, Weights
 from edgeflow_opt.solvers import solve
-from edgeflow_opt.solvers.base import Progress
+from edgeflow_opt.solvers.progress import Progress
 from edgeflow_opt.solvers.units import Unit, in_unit_of_solvers
 from tests.solvers.instances import small
 

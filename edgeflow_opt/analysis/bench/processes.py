@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgeflow_opt.analysis.bench.cells import Cell, run_cell
-from edgeflow_opt.analysis.bench.run import Ended
+from edgeflow_opt.analysis.bench.crew import Ended
 from edgeflow_opt.analysis.extras import load
 
 

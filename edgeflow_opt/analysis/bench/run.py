@@ -5,58 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from edgeflow_opt.analysis.bench.cells import Cell, failed_record
+from edgeflow_opt.analysis.bench.crew import Crew
 from edgeflow_opt.analysis.bench.records import Record, append, open_ledger
 from edgeflow_opt.analysis.bench.suite import Suite
 from edgeflow_opt.errors import UsageError
 
 #: How often a cell is begun whose process dies, before it is given up.
 MAX_ATTEMPTS = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """How one attempt at a cell ended.
-
-    Parameters
-    ----------
-    cell
-        The cell.
-    record
-        Its record; None where its process ended without one.
-    reason
-        ``"time"`` or ``"died"`` where there is no record.
-    message
-        The reason in words.
-    """
-
-    cell: Cell
-    record: Record | None = None
-    reason: str = ""
-    message: str = ""
-
-
-class Crew(Protocol):
-    """Who runs cells: processes of this machine, or a cluster."""
-
-    @property
-    def room(self) -> int:
-        """Cells that may be waiting or running at a time."""
-        ...
-
-    def begin(self, cell: Cell) -> None:
-        """Take a cell; returns at once."""
-        ...
-
-    def ended(self) -> Iterator[Ended]:
-        """Yield what has ended since, after waiting for at least one if any is under way."""
-        ...
-
-    def close(self, finished: bool) -> None:
-        """Let everybody go; what still runs is ended unless all is `finished`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

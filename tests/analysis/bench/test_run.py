@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from edgeflow_opt.analysis.bench import Cell, Suite, read_records, read_suite, run_suite
 from edgeflow_opt.analysis.bench import run as running
 from edgeflow_opt.analysis.bench.cells import failed_record
+from edgeflow_opt.analysis.bench.crew import Ended
 from edgeflow_opt.analysis.bench.records import comparisons_of, open_ledger
-from edgeflow_opt.analysis.bench.run import Ended
 from edgeflow_opt.errors import InputError, UsageError
 from tests.effort import examples
 

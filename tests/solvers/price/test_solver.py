@@ -12,9 +12,10 @@ from edgeflow_opt.formulations.plans import usage, walk
 from edgeflow_opt.problem import EpochProblem, Limit, SolveStatus, check
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import solve
-from edgeflow_opt.solvers.base import Progress, SolveOptions
+from edgeflow_opt.solvers.base import SolveOptions
 from edgeflow_opt.solvers.control import SolveControl
 from edgeflow_opt.solvers.price import SOLVER, dual_bound, fixings
+from edgeflow_opt.solvers.progress import Progress
 from edgeflow_opt.workloads.generate import generate_problem
 from tests.effort import examples
 from tests.oracle import optimum

@@ -15,12 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeflow_opt.formulations.plans import trim, usage, walk
-from edgeflow_opt.solvers.polish_kernels import (
-    MOST_TOGETHER,
-    PolishData,
-    Space,
-    improve,
-)
+from edgeflow_opt.solvers.polish.data import MOST_TOGETHER, PolishData, Space
+from edgeflow_opt.solvers.polish.kernels import improve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

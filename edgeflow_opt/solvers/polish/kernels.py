@@ -9,14 +9,12 @@ out: they earn nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from edgeflow_opt.solvers.compiled import entry, kernel
-
-if TYPE_CHECKING:
-    from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
+from edgeflow_opt.solvers.polish.data import MOST_TOGETHER
 
 #: Relative rounding of sums of credits.
 _ROOM = 1e-12
@@ -27,82 +25,11 @@ _MANY = 2**40
 #: By how much a met job that is planned anew together with others may become dearer.
 _DEARER = 1.5
 
-#: Most jobs that are planned anew together.
-MOST_TOGETHER = 5
-
 # Arguments of kernels, typed: a literal would have them compiled once for each value.
 _HOLD, _RELEASE = np.int64(-1), np.int64(1)
 _NOWHERE = np.int64(-1)
 _FIRST_SLOT: Any = np.int64(0)
 _TWO, _LIMITS, _PRICE_STEPS = np.int64(2), np.int64(8), np.int64(2000)
-
-
-class PolishData(NamedTuple):
-    """The instance as the kernels read it: fields as in ProblemArrays, and those named here.
-
-    Parameters
-    ----------
-    tie
-        Cost of a reconfiguration, so small that it only decides between plans of equal cost.
-    """
-
-    boundaries: FloatArray
-    weight: FloatArray
-    work: FloatArray
-    required: FloatArray
-    deadline: FloatArray
-    first_slot: IntArray
-    end_slot: IntArray
-    restart_s: FloatArray
-    migration_s: FloatArray
-    must_meet: BoolArray
-    malleable: BoolArray
-    running_mode: IntArray
-    loss_left_s: FloatArray
-    last_site: IntArray
-    mode_start: IntArray
-    mode_site: IntArray
-    mode_units: IntArray
-    mode_rate: FloatArray
-    mode_cost: FloatArray
-    mode_kept: BoolArray
-    tie: float
-
-
-class Space(NamedTuple):
-    """Work arrays of the kernels, for S states of a job and B bins.
-
-    Parameters
-    ----------
-    work, value, progress
-        (T+1, S, B) of the labels: credit so far (by the deadline where it is to be met, else by the
-        horizon), cost with ties (+inf = no label), credit by the deadline.
-    came
-        (T+1, S, B) the label it came from, packed; -1 = none.
-    ahead
-        (3, T+1) from each boundary on: most work, least cost per work, most progress.
-    extra
-        (K, T) what a unit costs per second beside its price.
-    free
-        (K, T) units that nobody holds.
-    rows
-        (MOST_TOGETHER, T) plans put aside.
-    random
-        (1,) state of the random numbers.
-    tolerance
-        (5,) least gain that counts, by level.
-    """
-
-    work: FloatArray
-    value: FloatArray
-    progress: FloatArray
-    came: IntArray
-    ahead: FloatArray
-    extra: FloatArray
-    free: IntArray
-    rows: IntArray
-    random: IntArray
-    tolerance: FloatArray
 
 
 @kernel
