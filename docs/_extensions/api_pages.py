@@ -71,7 +71,9 @@ def public_names(module_name: str) -> list[str]:
         if inspect.isclass(thing) or inspect.isfunction(thing):
             if home.startswith(PACKAGE) and (is_package or home == module.__name__):
                 names.append(name)
-        elif is_package and name.isupper():
+        elif name.isupper() and (
+            is_package or re.search(rf"^#:.*\n{name}\b", source, re.MULTILINE)
+        ):
             names.append(name)
     # In the order in which a package offers them; a module in that of its lines.
     return sorted(names, key=lambda name: source.find(f" as {name}\n")) if is_package else names

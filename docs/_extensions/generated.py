@@ -61,6 +61,7 @@ GENERATORS: dict[str, Callable[..., str]] = {
     "api-index": api_pages.index,
     "command-line": command_line.page,
     "entry-points": registries.entry_points,
+    "extras": registries.extras,
     "exit-codes": registries.exit_codes,
     "file": _file_of_checkout,
     "file-without-title": _below_a_heading,

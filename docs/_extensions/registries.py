@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
 from markup import code, plain, table
@@ -86,6 +88,14 @@ def exit_codes() -> str:
         for number, meaning in sorted(meanings.items())
     ]
     return table(("exit code", "meaning", "exceptions in Python"), rows)
+
+
+def extras() -> str:
+    """Return the extras of the package and what each brings."""
+    pyproject = Path(__file__).resolve().parents[2] / "pyproject.toml"
+    found = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    rows = [(code(name), ", ".join(map(code, brings))) for name, brings in sorted(found.items())]
+    return table(("extra", "brings"), rows)
 
 
 def trace_formats() -> str:
