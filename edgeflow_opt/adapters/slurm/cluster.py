@@ -233,6 +233,7 @@ class SlurmCluster:
                 stopping.add(number)
             elif mode is not None:
                 if _same(mode, target) or self._orders.shrink(our.slurm, mode, target):
+                    self._orders.lift_limit(our.slurm)
                     continue
                 if not self._orders.stop(number):
                     failed[number] = mode

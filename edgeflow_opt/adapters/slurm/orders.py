@@ -16,9 +16,6 @@ from edgeflow_opt.adapters.slurm.queue import SlurmJob, read_queue
 from edgeflow_opt.problem import Mode
 from edgeflow_opt.problem.data import SiteKind
 
-#: Slurm gives a job without a limit one of a year when it starts, minutes.
-_NO_LIMIT_MIN = 365 * 24 * 60
-
 #: The daemon of a node refuses a job that comes back within the second in which it was taken away,
 #: and Slurm then ends the job as failed.
 _SETTLING_S = 2.0
@@ -136,7 +133,7 @@ class Orders:
                 if job is None or not job.pending:
                     waiting.discard(number)
                     if job is not None:
-                        self._lift_limit(submitted[number], job)
+                        self.lift_limit(job)
                 elif job.held:
                     # Slurm holds anew what it finds that it can never start.
                     waiting.discard(number)
@@ -178,38 +175,26 @@ class Orders:
             # Without a limit Slurm takes a minute for the least time of a job, and deletes jobs that
             # would begin in the last minute before their deadlines.
             settings.append("TimeMin=0")
-            limit_min = job.time_limit_min
-            if limit_min is not None and limit_min >= _NO_LIMIT_MIN:
-                settings.append("TimeLimit=UNLIMITED")
-            elif limit_min is not None:
+            limit_s = 60.0 * (job.time_limit_min or 0.0)
+            if time.time() + limit_s > job.deadline:
                 # It deletes those that cannot use up their limit as well.
-                left_min = int((job.deadline - time.time()) / 60.0)
-                if left_min < 1:
-                    self._trouble(
-                        f"job {job.id} could not be started: Slurm would delete it, since it has a "
-                        "--time and less than a minute to its --deadline"
-                    )
-                    return False
-                settings.append(f"TimeLimit={min(left_min, int(limit_min))}")
+                settings.append("TimeLimit=UNLIMITED")
         what, number = "started", str(job.id)
         return self._told(job.id, what, "update", f"JobId={number}", *settings) and self._told(
             job.id, what, "release", number
         )
 
-    def _lift_limit(self, submitted: SlurmJob, started: SlurmJob) -> None:
-        """Give a job without a time limit all of its time again.
+    def lift_limit(self, job: SlurmJob) -> None:
+        """Give a job all the time to its deadline where Slurm, not its owner, limits it.
 
-        Slurm's backfill gives it one at its start: whole minutes, so up to one less than there is to
-        its deadline.
+        At the start of a job without a limit Slurm makes one of the whole minutes to its deadline,
+        which kills it up to one minute early, and which stays when it is stopped.
         """
-        limit_min = submitted.time_limit_min
-        limited = limit_min is not None and limit_min < _NO_LIMIT_MIN
-        if submitted.deadline is None or limited or not started.running:
+        deadline, start, limit_min = job.deadline, job.start, job.time_limit_min
+        if deadline is None or start is None or limit_min is None or not job.running:
             return
-        if started.time_limit_min is not None:
-            self._told(
-                started.id, "given its time", "update", f"JobId={started.id}", "TimeLimit=UNLIMITED"
-            )
+        if -2.0 < deadline - start - 60.0 * limit_min < 62.0:
+            self._told(job.id, "given its time", "update", f"JobId={job.id}", "TimeLimit=UNLIMITED")
 
     def _looks(self, needed: bool) -> Iterator[dict[int, SlurmJob]]:
         """Yield the queue again and again until the patience is at its end."""

@@ -196,10 +196,13 @@ class RealSlurm:
     def _spawn(self, program: str, *arguments: str, log: str = "") -> None:
         path = shutil.which(program, path=_PATH)
         assert path is not None
+        # Where the tests are killed the daemons go with them.
+        setpriv = shutil.which("setpriv")
+        leash = [] if setpriv is None else [setpriv, "--pdeathsig", "TERM"]
         with (self.folder / (log or f"{program}.log")).open("wb") as file:
             self._programs.append(
                 subprocess.Popen(
-                    [path, *arguments],
+                    [*leash, path, *arguments],
                     env=self.environment,
                     cwd=self.folder,
                     stdin=subprocess.DEVNULL,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -236,16 +235,30 @@ def test_a_start_says_all_that_slurm_needs(slurm: FakeSlurm, session: EpochSessi
     assert driven.order(j1=("cloud", 2), j2=("edge", 1)) == []
     orders = sorted(slurm.orders())
     assert orders[:2] == ["scontrol release 1", "scontrol release 2"]
-    assert re.fullmatch(
+    assert orders[2] == (
         "scontrol update JobId=1 Partition=cloud NumNodes=2-2 NumTasks=4 NumCPUs=16 Gres=gpu:1 "
-        "ReqNodeList=c1,c2 StartTime=now TimeMin=0 TimeLimit=9[0-9]",
-        orders[2],
+        "ReqNodeList=c1,c2 StartTime=now TimeMin=0 TimeLimit=UNLIMITED"
     )
     assert orders[3] == (
         "scontrol update JobId=2 Partition=edge NumNodes=1-1 NumTasks=1 NumCPUs=1 Gres=gpu:1 "
         "ReqNodeList=e1 StartTime=now"
     )
     assert driven.look() == []
+
+
+def test_a_limit_of_slurms_own_is_lifted(slurm: FakeSlurm, session: EpochSession) -> None:
+    """The whole minutes that Slurm makes of the time to a deadline go; a limit of the owner stays."""
+    driven = Driven(slurm, session)
+    began = DEADLINE - 150
+    slurm.set(
+        running(1, 1, "c1", start_time=began, time_limit=2),
+        running(2, 1, "c1", start_time=began, time_limit=1),
+        record(3, time_limit=60),
+    )
+    driven.order(j1=("cloud", 1), j2=("cloud", 1), j3=("edge", 1))
+    assert [order for order in slurm.orders() if "TimeLimit" in order] == [
+        "scontrol update JobId=1 TimeLimit=UNLIMITED"
+    ]
 
 
 def test_stops_come_before_starts(slurm: FakeSlurm, session: EpochSession) -> None:
