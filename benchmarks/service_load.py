@@ -1,8 +1,12 @@
 """Load on the service: mixed requests of several clients, bad ones among them.
 
-``python -m benchmarks.service_load [--seconds 120] [--clients 8]`` starts ``edgeflow serve`` on a free
-port of this machine, and prints one JSON document: latency of small solves, codes by kind of
-request, memory of the service and of its solver processes over time.
+    python -m benchmarks.service_load                                  # 8 clients, 2 minutes
+    python -m benchmarks.service_load --seconds 20 --clients 4 --json load.json
+
+starts ``edgeflow serve`` on a free port of this machine, and prints a table: codes, latencies and
+limits broken by kind of request, memory of the service and of its largest solver process over time,
+and what is asked of a service: no 5xx but those that are documented, limits kept, memory flat. The
+exit code is 1 where one of these does not hold. On a busy machine latencies tell little.
 
 Kinds: small solves, sessions (events and decisions), solves by a solver that hangs, bodies too large,
 bodies that are no JSON, solves cancelled by their id, clients that go away.
@@ -18,11 +22,13 @@ import json
 import os
 import random
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +45,27 @@ KINDS = {
 }  # fmt: skip
 
 MAX_BYTES = 1 << 20
+
+#: Time limits that requests ask for, seconds.
+SOLVE_LIMIT_S, DECIDE_LIMIT_S = 1.0, 0.5
+
+#: Kinds of requests that have a time limit, and which.
+LIMITS = {
+    "small": SOLVE_LIMIT_S, "hanging": SOLVE_LIMIT_S, "cancelled": SOLVE_LIMIT_S,
+    "decide": DECIDE_LIMIT_S,
+}  # fmt: skip
+
+#: What a limit may be passed by, seconds: that of solvers, and the way there and back.
+GRACE_S = 0.5 + 0.1
+
+#: 5xx that the API documents: not ready or no process, late, full.
+DOCUMENTED = frozenset({"503", "504", "507"})
+
+#: Growth of the memory of the service, from the second fifth of the time to the last, that counts as
+#: flat.
+FLAT = 0.1
+
+QUANTILES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 
 PLUG_IN = """
 import signal
@@ -97,7 +124,7 @@ class Load:
         self._lock = threading.Lock()
         self.small = [
             {"problem": problem_to_dict(generate_problem(num_jobs=12, num_slots=12, seed=seed)),
-             "time_limit_s": 1.0}
+             "time_limit_s": SOLVE_LIMIT_S}
             for seed in range(8)
         ]  # fmt: skip
 
@@ -186,7 +213,7 @@ class Load:
             events.append(JobArrived(time=clock, job=arrived))
         text = json.dumps(events_to_dict(events)).encode()
         self.ask("session", "POST", f"/sessions/{session}/events", text)
-        text = json.dumps({"now": clock, "time_limit_s": 0.5}).encode()
+        text = json.dumps({"now": clock, "time_limit_s": DECIDE_LIMIT_S}).encode()
         code, _ = self.ask("decide", "POST", f"/sessions/{session}/decide", text)
         return (session if code == 200 else ""), clock
 
@@ -200,12 +227,15 @@ def _memory_mib(process: psutil.Process) -> tuple[float, float]:
     return round(process.memory_info().rss / 2**20, 1), round(largest, 1)
 
 
-def main() -> None:
-    """Run the load and print what was seen."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the load, print what was seen, and return the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--clients", type=int, default=8)
-    options = parser.parse_args()
+    parser.add_argument("--json", type=Path, help="file for the whole report")
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         install_plug_in(folder)
@@ -225,7 +255,56 @@ def main() -> None:
             finally:
                 process.terminate()
                 code = process.wait(30)
-    print(json.dumps({**report, "exit_code": code}, indent=1))
+    report |= {"exit_code": code}
+    if options.json is not None:
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    print(table(report))
+    return 0 if all(verdicts(report).values()) else 1
+
+
+def verdicts(report: Mapping[str, Any]) -> dict[str, bool]:
+    """Return what is asked of a service, and whether it holds."""
+    undocumented = [
+        code
+        for codes in report["codes"].values()
+        for code in codes
+        if code not in DOCUMENTED and (code.startswith("5") or not code.isdigit())
+    ]
+    return {
+        "an answer to every request, no 5xx but 503, 504, 507": not undocumented,
+        f"time limits kept within {GRACE_S:g} s": not any(report["late"].values()),
+        f"memory of the service flat within {FLAT:.0%}": report["growth"] <= FLAT,
+        "stopped by SIGTERM with exit code 0": report["exit_code"] == 0,
+    }
+
+
+def table(report: Mapping[str, Any]) -> str:
+    """Return a report as text."""
+    lines = [
+        (
+            f"{report['requests']} requests of {report['clients']} clients in {report['seconds']:g} s, "
+            f"load average {report['load_average']:.1f} at the end"
+        ),
+        "",
+        f"{'kind':<10} {'requests':>8} {'p50 s':>7} {'p99 s':>7} {'max s':>7} {'late':>5}  codes",
+    ]
+    for kind, codes in report["codes"].items():
+        seen = report["latency_s"].get(kind, {})
+        times = " ".join(f"{seen[q]:>7.3f}" if q in seen else f"{'-':>7}" for q in QUANTILES)
+        late = report["late"].get(kind, "-")
+        told = ", ".join(f"{code} x {count}" for code, count in sorted(codes.items()))
+        lines.append(f"{kind:<10} {sum(codes.values()):>8} {times} {late:>5}  {told}")
+    lines += ["", f"{'second':>6} {'service MiB':>12} {'largest solver MiB':>19}"]
+    points = report["memory_mib"]
+    shown = points[:: max(1, len(points) // 12)]
+    if points[-1] not in shown:
+        shown = [*shown, points[-1]]
+    lines += [
+        f"{at['second']:>6} {at['service']:>12.1f} {at['largest_solver']:>19.1f}" for at in shown
+    ]
+    lines += ["", f"growth of the service: {report['growth']:+.1%}"]
+    lines += [f"{'yes' if holds else 'NO':>3}  {what}" for what, holds in verdicts(report).items()]
+    return "\n".join(lines)
 
 
 def _measure(process: subprocess.Popen[bytes], port: int, options: Any) -> dict[str, Any]:
@@ -243,11 +322,14 @@ def _measure(process: subprocess.Popen[bytes], port: int, options: Any) -> dict[
     memory = []
     while any(thread.is_alive() for thread in threads):
         memory.append((round(time.monotonic() - begin), *_memory_mib(seen)))
-        time.sleep(10.0)
+        time.sleep(min(5.0, max(0.5, 0.04 * options.seconds)))
+    fifth = max(1, len(memory) // 5)
+    early = statistics.median(own for _, own, _ in memory[fifth : 2 * fifth] or memory)
+    late = statistics.median(own for _, own, _ in memory[-fifth:])
 
-    def quantile(kind: str, share: float) -> float | None:
+    def quantile(kind: str, share: float) -> float:
         values = sorted(load.seconds[kind])
-        return round(values[min(len(values) - 1, int(share * len(values)))], 3) if values else None
+        return round(values[min(len(values) - 1, int(share * len(values)))], 3)
 
     return {
         "seconds": options.seconds,
@@ -255,13 +337,15 @@ def _measure(process: subprocess.Popen[bytes], port: int, options: Any) -> dict[
         "requests": sum(sum(codes.values()) for codes in load.codes.values()),
         "codes": {kind: dict(codes) for kind, codes in sorted(load.codes.items())},
         "latency_s": {
-            kind: {
-                "p50": quantile(kind, 0.5),
-                "p99": quantile(kind, 0.99),
-                "max": quantile(kind, 1.0),
-            }
+            kind: {name: quantile(kind, share) for name, share in QUANTILES.items()}
             for kind in sorted(load.seconds)
         },
+        "late": {
+            kind: sum(seconds > limit + GRACE_S for seconds in load.seconds[kind])
+            for kind, limit in LIMITS.items()
+        },
+        "growth": late / early - 1.0,
+        "load_average": os.getloadavg()[0],
         "memory_mib": [
             {"second": at, "service": own, "largest_solver": solver} for at, own, solver in memory
         ],
@@ -269,4 +353,4 @@ def _measure(process: subprocess.Popen[bytes], port: int, options: Any) -> dict[
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -20,6 +20,10 @@ The path of job j carries the flow z_j on level 1 (so that sum_m x_jsm <= z_j: t
 since the work of an unmet job can be dropped) and the flow 1 on the levels below, where unmet and
 best-effort jobs run too. For a job without any loss the states that tell runs apart have no effect;
 it has the states ``run`` only, with sum_m x_jsm <= z_j (or 1) in place of the path.
+
+Constraints of the instance (:mod:`edgeflow_opt.problem.constraints.base`) are further rows over the
+x and the z. That they only ever limit what is held is what lets level 1 leave out the work of jobs
+that are not met.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edgeflow_opt.formulations.linear_rows import add_linear_rows
 from edgeflow_opt.formulations.plans import walk
 from edgeflow_opt.formulations.sparse import ModelBuilder
 from edgeflow_opt.formulations.states import (
@@ -221,6 +226,10 @@ def build_malleable(arrays: ProblemArrays, levels: tuple[Level, ...] = ("met",))
         arrays.mode_units[running.mode],
     )
     _add_work_rows(builder, arrays, running, before_deadline, z)
+    with_z = np.flatnonzero(z >= 0)
+    add_linear_rows(
+        builder, arrays, (running.column, running.mode, running.slot), (z[with_z], with_z)
+    )
     # A job that must be met has no share of work left undone; one of weight 0 adds nothing.
     shared = (arrays.weight > 0) & ~arrays.must_meet
     nobody = np.zeros(n, dtype=np.bool_)

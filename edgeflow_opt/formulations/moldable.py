@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edgeflow_opt.formulations.linear_rows import add_linear_rows
 from edgeflow_opt.formulations.plans import walk
 from edgeflow_opt.formulations.sparse import ModelBuilder
 from edgeflow_opt.formulations.states import counting
@@ -164,6 +165,7 @@ def build_moldable(arrays: ProblemArrays) -> MoldableModel:
         "capacity", arrays.num_sites * arrays.num_slots, upper=arrays.capacity.ravel()
     )
     builder.add_entries(rows[site[option] * arrays.num_slots + slot], column[option], units[option])
+    add_linear_rows(builder, arrays, (column[option], mode[option], slot), (column, job))
     return MoldableModel(
         model=builder.build(),
         objectives={"met": arrays.weight[job]},

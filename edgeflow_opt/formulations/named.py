@@ -110,7 +110,8 @@ def named_model(
     Raises
     ------
     UsageError
-        If the formulation or level is not known, the formulation does not have the level, or a
+        If the formulation or level is not known, the formulation does not have the level or not
+        the constraints of the instance, or a
         value to keep is missing or not finite.
     """
     if formulation not in FORMULATIONS:
@@ -131,6 +132,11 @@ def named_model(
         raise UsageError(
             "the objective of the instance is a weighted sum, which only level 1 of formulation "
             "malleable has"
+        )
+    if problem.constraints and formulation == "plan":
+        raise UsageError(
+            f"formulation plan does not know constraints ('{problem.constraints[0].type}'); take "
+            "malleable"
         )
     before = LEVELS[: level - 1]
     values = _kept_values(keep, before)

@@ -7,6 +7,8 @@ from edgeflow_opt.problem.check import CheckReport as CheckReport
 from edgeflow_opt.problem.check import Violation as Violation
 from edgeflow_opt.problem.check import check as check
 from edgeflow_opt.problem.check import check_history as check_history
+from edgeflow_opt.problem.constraints import CONSTRAINTS as CONSTRAINTS
+from edgeflow_opt.problem.constraints import Constraint as Constraint
 from edgeflow_opt.problem.data import MAX_MAGNITUDE as MAX_MAGNITUDE
 from edgeflow_opt.problem.data import WORK_TOLERANCE as WORK_TOLERANCE
 from edgeflow_opt.problem.data import Allocation as Allocation

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+from edgeflow_opt.problem.constraints.rows import LinearRows, no_rows, rows_of
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.data import EpochProblem
@@ -64,7 +67,10 @@ class ProblemArrays:
     mode_usable
         (M,) whether the site has the memory, and ever has the units, that the mode needs.
     mode_kept
-        (M,) usable and not dominated (see :func:`dominated_modes`).
+        (M,) usable and not dominated (see :func:`dominated_modes`); all usable ones where there are
+        constraints, which may count modes otherwise.
+    rows
+        The constraints of the instance as linear rows.
     """
 
     boundaries: FloatArray
@@ -93,6 +99,7 @@ class ProblemArrays:
     mode_cost: FloatArray
     mode_usable: BoolArray
     mode_kept: BoolArray
+    rows: LinearRows = field(default_factory=no_rows)
 
     @property
     def num_jobs(self) -> int:
@@ -197,7 +204,7 @@ def arrays_of(problem: EpochProblem) -> ProblemArrays:
         mode_job, mode_site, mode_units, mode_rate, mode_cost, usable, is_running, may_join
     )
     work = column("work") if n else np.zeros(0)
-    return ProblemArrays(
+    arrays = ProblemArrays(
         boundaries=boundaries,
         lengths=np.diff(boundaries),
         capacity=capacity,
@@ -223,8 +230,11 @@ def arrays_of(problem: EpochProblem) -> ProblemArrays:
         mode_rate=mode_rate,
         mode_cost=mode_cost.astype(np.float64),
         mode_usable=usable,
-        mode_kept=usable & ~dominated,
+        mode_kept=usable if problem.constraints else usable & ~dominated,
     )
+    if problem.constraints:
+        arrays = dataclasses.replace(arrays, rows=rows_of(problem, arrays))
+    return arrays
 
 
 def _least_capacities(steps: tuple[tuple[float, int], ...], boundaries: FloatArray) -> IntArray:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem.data import SolveStatus
 from edgeflow_opt.problem.evaluate import by_job, evaluate_groups, outcome_of
 from edgeflow_opt.problem.runs import LossRule, RunKind, instance_loss, runs_of, with_stalls
@@ -45,7 +46,8 @@ class Violation:
     kind
         Name of the rule, one of ``unknown_job, unknown_site, unknown_mode, bad_interval,
         outside_horizon, off_grid, overlap, before_arrival, capacity, memory, not_malleable,
-        must_meet, outcomes, met, completion, objective, bound, status, bad_stall``.
+        must_meet, outcomes, met, completion, objective, bound, status, bad_stall``, or the type of a
+        constraint.
     job, site
         Whom it concerns; None where it concerns none in particular.
     time
@@ -146,6 +148,7 @@ def check(problem: EpochProblem, schedule: Schedule) -> CheckReport:
     violations += shape
     if schedule.status in (SolveStatus.OPTIMAL, SolveStatus.FEASIBLE):
         violations += _must_meet_violations(problem.jobs, outcomes)
+        violations += _constraint_violations(problem, usable, outcomes)
         if not shape:
             violations += outcome_violations(outcomes, schedule.outcomes)
             violations += _claim_violations(problem, schedule, value)
@@ -514,6 +517,26 @@ def _must_meet_violations(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> I
                 kind="must_meet", job=job.id, time=job.deadline, amount=late,
                 message=f"job '{job.id}' must meet its deadline {job.deadline:g} and does not",
             )  # fmt: skip
+
+
+def _constraint_violations(
+    problem: EpochProblem, allocations: Sequence[Allocation], outcomes: Sequence[Outcome]
+) -> Iterator[Violation]:
+    """Yield what the constraints of the instance say against a schedule.
+
+    Raises
+    ------
+    UsageError
+        If one of them fails: then nothing can be said of the schedule.
+    """
+    for index, constraint in enumerate(problem.constraints):
+        try:
+            yield from constraint.violations(problem, allocations, outcomes)
+        except Exception as fault:
+            raise UsageError(
+                f"constraints[{index}] ({constraint.type}): a schedule cannot be checked against "
+                f"it ({type(fault).__name__}: {fault})"
+            ) from fault
 
 
 def _claim_violations(

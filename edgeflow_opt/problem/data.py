@@ -12,7 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from edgeflow_opt.problem.constraints.base import Constraint
 
 #: A job completes when its credit reaches ``work * (1 - WORK_TOLERANCE)``.
 WORK_TOLERANCE = 1e-6
@@ -335,6 +338,9 @@ class EpochProblem:
         In the order of the instance.
     objective
         Lexicographic by default.
+    constraints
+        What else a schedule must obey: quotas, budgets, jobs to be kept apart (see
+        :mod:`edgeflow_opt.problem.constraints`); none by default.
 
     Raises
     ------
@@ -346,12 +352,13 @@ class EpochProblem:
     sites: tuple[Site, ...]
     jobs: tuple[Job, ...]
     objective: Objective = field(default_factory=Objective)
+    constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
         from edgeflow_opt.errors import InstanceError
         from edgeflow_opt.problem.validation import faults_of
 
-        faults = faults_of(self.grid, self.sites, self.jobs, self.objective)
+        faults = faults_of(self.grid, self.sites, self.jobs, self.objective, self.constraints)
         if faults:
             raise InstanceError(tuple(faults))
         now = self.now
@@ -403,6 +410,8 @@ class EpochProblem:
             f"{site.capacity_at(self.now)} units now"
             for site in self.sites
         ]
+        if self.constraints:
+            lines.insert(3, f"├─ constraints: {', '.join(c.type for c in self.constraints)}")
         return "\n".join(lines)
 
 

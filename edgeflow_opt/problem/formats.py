@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from edgeflow_opt.errors import Fault, InstanceError, ScheduleError
+from edgeflow_opt.problem.constraints.registry import constraint_from_dict, constraint_to_dict
 from edgeflow_opt.problem.data import (
     Allocation,
     EpochProblem,
@@ -133,6 +135,18 @@ class WireObjective(_Wire):
     weights: WireWeights | None = None
 
 
+#: A constraint of the package or of a plug-in: its type, and the parameters of that type.
+WireConstraint = Annotated[
+    dict[str, Any],
+    Meta(
+        extra_json_schema={
+            "required": ["type"],
+            "properties": {"type": {"type": "string", "description": "which constraint it is"}},
+        }
+    ),
+]
+
+
 class WireEpoch(_Wire):
     """An instance."""
 
@@ -144,6 +158,9 @@ class WireEpoch(_Wire):
     sites: Annotated[tuple[WireSite, ...], Meta(min_length=1)]
     jobs: tuple[WireJob, ...]
     objective: WireObjective = msgspec.field(default_factory=WireObjective)
+    constraints: Annotated[
+        tuple[WireConstraint, ...], Meta(description="what else a schedule must obey")
+    ] = ()
 
 
 class WireObjectiveValue(_Wire, omit_defaults=False):
@@ -219,6 +236,8 @@ def problem_from_dict(document: Any, source: str = "") -> EpochProblem:
         )  # fmt: skip
         faults = (fault,)
     weights = wire.objective.weights
+    read = [constraint_from_dict(part, index) for index, part in enumerate(wire.constraints)]
+    faults += tuple(chain.from_iterable(part for part in read if isinstance(part, tuple)))
     try:
         problem = EpochProblem(
             grid=Grid(wire.grid),
@@ -228,6 +247,7 @@ def problem_from_dict(document: Any, source: str = "") -> EpochProblem:
                 mode=wire.objective.mode,
                 weights=None if weights is None else Weights(**msgspec.structs.asdict(weights)),
             ),
+            constraints=tuple(part for part in read if not isinstance(part, tuple)),
         )
     except InstanceError as error:
         raise InstanceError((*faults, *error.faults), source) from None
@@ -256,6 +276,10 @@ def _faults_of_rest(document: Any) -> Iterator[Fault]:
         [name for name in names if isinstance(name, str)],
         [job["id"] for job in jobs if isinstance(job.get("id"), str)],
     )
+    for index, part in enumerate(_objects(document.get("constraints"))):
+        found = constraint_from_dict(part, index)
+        if isinstance(found, tuple):
+            yield from found
 
 
 def _objects(values: Any) -> list[dict[str, Any]]:
@@ -321,6 +345,7 @@ def problem_to_dict(problem: EpochProblem) -> dict[str, Any]:
             if weights is None
             else WireWeights(**{n: getattr(weights, n) for n in WireWeights.__struct_fields__}),
         ),
+        constraints=tuple(constraint_to_dict(part) for part in problem.constraints),
     )
     document: dict[str, Any] = msgspec.to_builtins(wire)
     return document

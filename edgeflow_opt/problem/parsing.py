@@ -184,12 +184,12 @@ def _struct_faults(value: Any, wire: type[Struct], owner: str) -> Iterator[Fault
     for field in fields:
         name = field.encode_name
         if name in value:
-            yield from _value_faults(value[name], field.type, owner, name)
+            yield from value_faults(value[name], field.type, owner, name)
         elif field.required:
             yield Fault(owner, name, "is missing", remedy=f"add the key {name!r}")
 
 
-def _value_faults(value: Any, kind: Any, owner: str, field: str) -> Iterator[Fault]:
+def value_faults(value: Any, kind: Any, owner: str, field: str) -> Iterator[Fault]:
     """Yield the faults of one value, those of all the values inside it told apart."""
     try:
         msgspec.convert(value, kind, strict=True)
@@ -207,7 +207,7 @@ def _value_faults(value: Any, kind: Any, owner: str, field: str) -> Iterator[Fau
         inside = (
             fault
             for index, (item, item_kind) in enumerate(zip(value, kinds, strict=False))
-            for fault in _value_faults(item, item_kind, owner, f"{field}[{index}]")
+            for fault in value_faults(item, item_kind, owner, f"{field}[{index}]")
         )
         first = next(inside, None)
         if first is not None:

@@ -6,6 +6,7 @@ The rules are those of the instance format; each broken one becomes a
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import reprlib
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from edgeflow_opt.errors import Fault
 
 if TYPE_CHECKING:
+    from edgeflow_opt.problem.constraints.base import Constraint
     from edgeflow_opt.problem.data import Grid, Job, Objective, Site
 
 _MAX = 1e15
@@ -55,7 +57,11 @@ def shown(value: Any) -> str:
 
 
 def faults_of(
-    grid: Grid, sites: Sequence[Site], jobs: Sequence[Job], objective: Objective
+    grid: Grid,
+    sites: Sequence[Site],
+    jobs: Sequence[Job],
+    objective: Objective,
+    constraints: tuple[Constraint, ...] = (),
 ) -> list[Fault]:
     """Return every fault of an instance given by its parts; an empty list where it is valid."""
     faults = list(_grid_faults(grid.boundaries))
@@ -64,7 +70,31 @@ def faults_of(
         faults.append(Fault("instance", "sites", "at least one site is needed"))
     faults += part_faults(now, sites, jobs, [site.name for site in sites], [job.id for job in jobs])
     faults += _objective_faults(objective)
+    if constraints != ():
+        from edgeflow_opt.problem.constraints.registry import constraint_faults
+
+        bad = constraint_faults(constraints)
+        faults += bad
+        if not bad:
+            faults += _parameter_faults(grid, sites, jobs, constraints)
     return faults
+
+
+def _parameter_faults(
+    grid: Grid,
+    sites: Sequence[Site],
+    jobs: Sequence[Job],
+    constraints: tuple[Constraint, ...],
+) -> Iterator[Fault]:
+    """Yield what constraints say is wrong with their parameters, by their places."""
+    for index, constraint in enumerate(constraints):
+        owner = f"constraints[{index}] ({constraint.type})"
+        try:
+            found = list(constraint.faults(grid, sites, jobs))
+        except Exception as problem:
+            yield Fault(owner, "", f"cannot be looked at ({type(problem).__name__}: {problem})")
+            continue
+        yield from (dataclasses.replace(fault, object=owner) for fault in found)
 
 
 def part_faults(

@@ -13,14 +13,14 @@ from edgeflow_opt.problem import EpochProblem, Grid, Schedule, SolveStatus
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.service.decision import SessionDecision, changes_between
 from edgeflow_opt.service.ladder import CLIMB, RungNews, RungReport, climb
-from edgeflow_opt.service.plans import KeptPlan, with_leftovers
+from edgeflow_opt.service.plans import KeptPlan, until_the_next_event, with_leftovers
 from edgeflow_opt.service.pool import SolverPool, TaskError
 from edgeflow_opt.service.reasons import hopeless_jobs, reasons_of, trivial_bound
 from edgeflow_opt.solvers import solve
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import Mode
-    from edgeflow_opt.problem.arrays import BoolArray
+    from edgeflow_opt.problem.arrays import BoolArray, ProblemArrays
     from edgeflow_opt.service.memory import SessionMemory
     from edgeflow_opt.service.options import SessionOptions
     from edgeflow_opt.solvers.capacity_prices import CapacityPrices
@@ -31,6 +31,9 @@ FLOOR = "edgeflow-select"
 #: Share of the time allowed to the upper rungs that their solvers are told; the rest is for what
 #: they overrun.
 _TOLD_SHARE = 0.85
+
+#: Relative difference of two values that is none.
+_ROUNDING = 1e-9
 
 #: Time kept for the end of a decision: at least so many seconds, and this share of what the lower
 #: rungs took.
@@ -104,6 +107,9 @@ class DecisionMaker:
             # Bounds of the hard problem say nothing of the loose one.
             arrays, floor, bounds = arrays_of(problem), best, [None]
         rung = best.solver
+        if self._options.follow == "select" and not self._follows and floor is not None:
+            best = self._realised(problem, arrays, best, floor)
+            rung = best.solver
         if self._options.leftovers:
             best = with_leftovers(problem, arrays, best, floor)
         hopeless = hopeless_jobs(arrays)
@@ -111,6 +117,27 @@ class DecisionMaker:
         best = _as_schedule(best, bounds)
         decision = self._decision(problem, best, rung, hopeless, relaxed)
         return decision, KeptPlan.of(problem, best), settled
+
+    def _realised(
+        self, problem: EpochProblem, arrays: ProblemArrays, best: Schedule, floor: Schedule
+    ) -> Schedule:
+        """Return a plan of the selecting heuristic: for its own set of jobs, or for that of `best`.
+
+        For the latter where it is worth more by the margin; `best` itself where the heuristic cannot
+        meet all of it. Never below the floor on level 1.
+        """
+        value = _level_1(best)
+        weights = [job.weight for job in problem.jobs if job.deadline is not None and job.weight]
+        margin = self._options.margin * min(weights, default=0.0)
+        usual = until_the_next_event(problem, arrays, FLOOR)
+        if usual is not None:
+            mine = _level_1(usual)
+            if value < mine + margin and mine >= _level_1(floor) - _ROUNDING * abs(mine):
+                return usual
+        chosen = until_the_next_event(problem, arrays, best.solver, best)
+        if chosen is not None and _level_1(chosen) >= value - _ROUNDING * abs(value):
+            return chosen
+        return best
 
     @property
     def _left_s(self) -> float:
@@ -261,6 +288,11 @@ class DecisionMaker:
             rungs=tuple(reports),
             relaxed=relaxed,
         )
+
+
+def _level_1(schedule: Schedule) -> float:
+    assert schedule.objective is not None
+    return schedule.objective.level_1
 
 
 def _better(held: Schedule | None, other: Schedule | None) -> Schedule | None:

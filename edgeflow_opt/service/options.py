@@ -23,6 +23,14 @@ class SessionOptions:
         Of the solvers.
     leftovers
         Whether units that a plan leaves over now are handed on, where that is not below the floor.
+    follow
+        What the solvers of `rungs` are for. ``"plan"``: the best plan is followed. ``"select"``:
+        they only choose which jobs are to be met, and only where their set is worth more than that
+        of ``edgeflow-select`` by `margin`; the selecting heuristic then plans for this set, and
+        where it cannot meet all of it, their plan is followed all the same.
+    margin
+        By how much the set of a solver has to be worth more, in weights of the lightest job, at
+        least 0; for ``"select"`` only.
 
     Raises
     ------
@@ -35,6 +43,8 @@ class SessionOptions:
     max_slots: int = 96
     seed: int = 0
     leftovers: bool = True
+    follow: str = "plan"
+    margin: float = 0.5
 
     def __post_init__(self) -> None:
         for rung in self.rungs:
@@ -44,6 +54,10 @@ class SessionOptions:
             raise UsageError(
                 f"option slot_s: must be a number of seconds above 0, got {self.slot_s!r}"
             )
+        if self.follow not in ("plan", "select"):
+            raise UsageError(f"option follow: must be 'plan' or 'select', got {self.follow!r}")
+        if not (isinstance(self.margin, (int, float)) and 0.0 <= self.margin < 1e15):
+            raise UsageError(f"option margin: must be a number >= 0, got {self.margin!r}")
         for name, least, most in (("max_slots", 1, 10_000), ("seed", 0, 2**31 - 1)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:

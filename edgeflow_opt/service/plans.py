@@ -10,6 +10,8 @@ import numpy as np
 from edgeflow_opt.formulations.carry_over import carried_over
 from edgeflow_opt.formulations.plans import allocations_of, plan_of, trim, walk
 from edgeflow_opt.problem import Allocation, Schedule, SolveStatus, check, evaluate
+from edgeflow_opt.solvers.greedy import GreedyOptions
+from edgeflow_opt.solvers.greedy.solver import heuristic_plan
 from edgeflow_opt.solvers.leftovers import hand_on_leftovers
 
 if TYPE_CHECKING:
@@ -73,6 +75,37 @@ def schedule_of(
         outcomes=outcomes,
     )
     return schedule if check(problem, schedule).valid else None
+
+
+def until_the_next_event(
+    problem: EpochProblem, arrays: ProblemArrays, name: str, wanted: Schedule | None = None
+) -> Schedule | None:
+    """Return the plan that the selecting heuristic makes where it is asked again at every event.
+
+    As in the policy ``edgeflow-select``: minimum shares are constant, not late-heavy, so that jobs
+    get ahead of what they need and leave room for those to come.
+
+    Parameters
+    ----------
+    problem, arrays
+        The instance.
+    name
+        Of the solver, for the schedule.
+    wanted
+        A schedule whose met jobs are to be met if they can be; None = the heuristic selects.
+
+    Returns
+    -------
+    found
+        None where it misses a hard deadline.
+    """
+    chosen = None
+    if wanted is not None:
+        chosen = np.array([outcome.met is True for outcome in wanted.outcomes], dtype=np.bool_)
+    matrix = heuristic_plan(arrays, GreedyOptions(share="constant"), True, chosen)
+    if np.any(arrays.must_meet & ~walk(arrays, matrix).met):
+        return None
+    return schedule_of(problem, arrays, trim(arrays, matrix), name)
 
 
 def with_leftovers(

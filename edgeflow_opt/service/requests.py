@@ -278,8 +278,10 @@ class Solve:
             if fault.kind not in {*SERVER_KINDS, "SolverFaultError", "InvalidScheduleError"}:
                 raise
             if self._floor is None:
-                # No process was there for it.
-                if fault.kind == "cancelled" or len(self._body) > _SMALL_BYTES:
+                # No process was there for it. Who cancels wants no answer, but the service that stops
+                # owes one.
+                unwanted = fault.kind == "cancelled" and not self._work.stopping.is_set()
+                if unwanted or len(self._body) > _SMALL_BYTES:
                     raise
                 self._floor = await self._work.floor(self._body)
             schedule, message = self._floor, f"{fault.kind}: {fault}"

@@ -85,7 +85,7 @@ class EpochSession:
         pool: SolverPool | None = None,
         isolated: bool = True,
     ) -> None:
-        changes = {} if objective is None else {"objective": objective}
+        changes: dict[str, Any] = {} if objective is None else {"objective": objective}
         problem = EpochProblem(
             grid=Grid((now, later_than(now))), sites=tuple(sites), jobs=tuple(jobs), **changes
         )

@@ -60,6 +60,8 @@ class WireSessionOptions(_Wire):
     max_slots: Annotated[int, Meta(ge=1, le=10_000)] = 96
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     leftovers: bool = True
+    follow: Literal["plan", "select"] = "plan"
+    margin: Annotated[float, Meta(ge=0, le=1e15)] = 0.5
 
 
 class WireSession(_Wire):
@@ -156,6 +158,11 @@ def read_snapshot(document: Any, source: str = "") -> Found:
     except UsageError as error:
         raise EventError((Fault("session", "options or prices", str(error)),), source) from None
     faults: list[Fault] = []
+    if cluster.constraints:
+        fault = Fault(
+            "session", "cluster.constraints", "sessions know none", remedy="leave them out"
+        )
+        raise EventError((fault,), source)
     if len(wire.held) != len(cluster.jobs):
         rule = f"must be as many as cluster.jobs, {len(cluster.jobs)}"
         fault = Fault("session", "held", rule, str(len(wire.held)), "give one for each job")

@@ -22,6 +22,9 @@ FLOOR = "edgeflow-select"
 #: Share of the time left that a solver is told; the rest is for what it overruns.
 _TOLD_SHARE = 0.85
 
+#: Most constraints of an instance.
+_MOST_CONSTRAINTS = 100
+
 Tell = Callable[[Any], None]
 
 
@@ -75,7 +78,8 @@ def problem_within(document: Any, max_jobs: int, max_slots: int) -> EpochProblem
         With every fault.
     """
     if isinstance(document, dict):
-        for key, most in (("jobs", max_jobs), ("grid", max_slots + 1)):
+        sizes = (("jobs", max_jobs), ("grid", max_slots + 1), ("constraints", _MOST_CONSTRAINTS))
+        for key, most in sizes:
             found = document.get(key)
             if isinstance(found, list) and len(found) > most:
                 rule = f"this service takes at most {most}"

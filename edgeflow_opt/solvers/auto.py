@@ -8,6 +8,10 @@
    CP-SAT and HiGHS.
 4. The levels below the first: a few jobs at a time (:mod:`edgeflow_opt.solvers.polish`), then on
    CP-SAT where the model is small enough.
+
+Constraints of an instance are known to the models only. With them the bounds of the second step hold
+as before, its plans and those of the greedy are brought within them, and HiGHS and CP-SAT take the
+rest.
 """
 
 from __future__ import annotations
@@ -75,6 +79,9 @@ class AutoSolver:
     def _steps(self, work: LevelSolve) -> None:
         control = work.control
         work.offer_starts()
+        if work.arrays.rows.num_rows:
+            _with_rows(work)
+            return
         if work.arrays.num_slots == 1 and settle_single_slot(work):
             return
         if work.problem.objective.mode == "weighted":
@@ -95,6 +102,19 @@ class AutoSolver:
         polish(work, (_POLISH_SHARE if work.fits(control.left_s, LEVELS) else 1.0) * control.left_s)
         work.engine = CpSatEngine()
         work.levels_below()
+
+
+def _with_rows(work: LevelSolve) -> None:
+    """Go through the levels where the instance has constraints, which only the models know."""
+    if work.problem.objective.weights is None:
+        seconds = _PRICE_SHARE_SMALL * work.control.left_s
+        work.use_prices(min(seconds, work.price_s), fixing=True)
+    for engine, share in ((HighsEngine(), _CLOSER_SHARE), (CpSatEngine(), _LAST_SHARE)):
+        if not work.closed and not work.control.stopped:
+            work.engine = engine
+            work.first_level(share=share)
+    work.engine = CpSatEngine()
+    work.levels_below()
 
 
 def _close(work: LevelSolve) -> None:

@@ -123,6 +123,7 @@ FEATURES: Mapping[str, str] = {
     "moldable": "jobs that are not malleable",
     "best_effort": "jobs without a deadline",
     "weighted": "the weighted-sum objective",
+    "constraints": "constraints beyond those of every instance",
 }
 
 
@@ -141,6 +142,8 @@ def features_of(problem: EpochProblem) -> dict[str, str]:
             found.setdefault("best_effort", f"job '{job.id}'")
     if problem.objective.mode == "weighted":
         found["weighted"] = "the objective"
+    for constraint in problem.constraints:
+        found.setdefault("constraints", f"constraint '{constraint.type}'")
     return found
 
 

@@ -85,6 +85,7 @@ class SolveControl:
         self._unit = unit
         self._cancelled = threading.Event()
         self._needless: Callable[[], bool] = lambda: False
+        self._believes_values = True
         # Of all parts together.
         self._forgiven = [0.0]
         self._lock = threading.Lock()
@@ -104,7 +105,13 @@ class SolveControl:
         """Best bound reported so far."""
         return self._best["bound"]
 
-    def part(self, seconds: float, needless: Callable[[], bool] | None = None) -> SolveControl:
+    def part(
+        self,
+        seconds: float,
+        needless: Callable[[], bool] | None = None,
+        *,
+        relaxed: bool = False,
+    ) -> SolveControl:
         """Return the control of a part of this solve that may take at most `seconds` from now.
 
         Clock, cancellation and progress are those of the whole.
@@ -114,9 +121,13 @@ class SolveControl:
         needless
             Asked often, from several threads: once true, the part must come to an end, since
             another part has found what it is looking for; None = that of the whole.
+        relaxed
+            Whether the part solves a relaxation: its bounds are bounds, its values are none.
         """
         part = copy.copy(self)
         part.limit_to(seconds)
+        if relaxed:
+            part.believe_no_values()
         if needless is not None:
             part.ends_when(needless)
         return part
@@ -125,6 +136,10 @@ class SolveControl:
         """Let this part of a solve come to an end as soon as `needless` is true."""
         before = self._needless
         self._needless = lambda: before() or needless()
+
+    def believe_no_values(self) -> None:
+        """Take note of bounds only: what this part of a solve plans need not be a schedule."""
+        self._believes_values = False
 
     def limit_to(self, seconds: float) -> None:
         """Let the limit be at most `seconds` from now."""
@@ -189,6 +204,8 @@ class SolveControl:
 
     def report(self, source: str, value: float | None = None, bound: float | None = None) -> None:
         """Take note of a value of a checked schedule, or of a proven bound; keep improvements."""
+        if not self._believes_values:
+            value = None
         with self._lock:
             better = False
             if value is not None and (self.value is None or value > self.value + 1e-9):

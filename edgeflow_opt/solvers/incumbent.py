@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edgeflow_opt.formulations.linear_rows import obeys_rows, within_rows
 from edgeflow_opt.formulations.plans import allocations_of, trim, usage, walk
 from edgeflow_opt.problem import evaluate
 
@@ -48,11 +49,17 @@ class Incumbent:
         return None if self.value is None else self.value.level_1
 
     def offer(self, plan: IntArray, source: str) -> bool:
-        """Take `plan` if it obeys capacities and hard deadlines and is better; tell whether so."""
-        plan = trim(self._arrays, plan)
+        """Take `plan` if it obeys capacities and hard deadlines and is better; tell whether so.
+
+        Of a plan that passes the constraints of the instance, what is left within them.
+        """
         arrays = self._arrays
+        plan = trim(arrays, within_rows(arrays, trim(arrays, plan)))
         met = walk(arrays, plan).met
         if (usage(arrays, plan) > arrays.capacity).any() or (arrays.must_meet & ~met).any():
+            self.rejected += 1
+            return False
+        if not obeys_rows(arrays, plan):
             self.rejected += 1
             return False
         known = self.value

@@ -186,7 +186,9 @@ class LevelSolve:
 
         self.control.load_kernels(PRICE)
         plain = dataclasses.replace(self.options, params={})
-        part = self.control.part(seconds)
+        # Without the constraints of the instance: its bound holds with them too, its plan need not.
+        relaxed = bool(self.arrays.rows.num_rows)
+        part = self.control.part(seconds, relaxed=relaxed)
         draft = SOLVER.solve(self.problem, self.arrays, plain, part)
         self.statistics["prices"] = draft.statistics
         if draft.status is SolveStatus.INFEASIBLE:
@@ -197,7 +199,8 @@ class LevelSolve:
         if draft.bound is not None:
             self.tighten(draft.bound)
         self.dual, self._fixing = draft.dual, fixing
-        if fixing and not self.closed and one_run_only(self.arrays):
+        # Options that others dominate are left out there, which constraints may count otherwise.
+        if fixing and not self.closed and not relaxed and one_run_only(self.arrays):
             from edgeflow_opt.solvers.moldable import minimise, option_table
 
             self.control.load_kernels(MOLDABLE)

@@ -37,10 +37,12 @@ def scaled_rows(model: SparseModel, rounding: Rounding, tightening: float) -> Sp
     scale = np.where(whole | (largest == 0.0), 1.0, ROW_SCALE / np.where(largest > 0, largest, 1))
     values = model.values * scale[row_of]
     if rounding == "pessimistic":
-        # Real rows are of the form a x >= 0 with one negative entry, what is needed.
+        # Real rows are of the form a x >= 0 with one negative entry, what is needed, or of
+        # constraints, a x <= b.
         tighten = ~whole[row_of] & ~model.row_soft[row_of] & (values > 0)
         tighten &= ~suffices_alone(model)
-        values = np.where(tighten, values * (1.0 - tightening), values)
+        helps = np.where(np.isfinite(model.row_upper[row_of]), 1.0, -1.0)
+        values = np.where(tighten, values * (1.0 + helps * tightening), values)
     return dataclasses.replace(
         model, row_lower=model.row_lower * scale, row_upper=model.row_upper * scale, values=values
     )

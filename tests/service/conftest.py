@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from edgeflow_opt.policies.registry import POLICIES
+from edgeflow_opt.problem import CONSTRAINTS
 from edgeflow_opt.solvers import SOLVERS
 from tests.service.plug_in import install_plug_in
 
@@ -27,9 +28,11 @@ def plug_in(plug_in_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
     monkeypatch.syspath_prepend(str(plug_in_folder))
     SOLVERS.refresh()
     POLICIES.refresh()
+    CONSTRAINTS.refresh()
     yield plug_in_folder
     for name in [name for name in sys.modules if name.split(".")[0] == "edgeflow_else"]:
         del sys.modules[name]
     monkeypatch.undo()
     SOLVERS.refresh()
     POLICIES.refresh()
+    CONSTRAINTS.refresh()

@@ -1,4 +1,4 @@
-"""A small package of somebody else, as pip would install it: solvers good and bad, a broken one, a policy."""
+"""A small package of somebody else, as pip would install it: solvers, a policy and constraints, some broken."""
 
 from __future__ import annotations
 
@@ -69,6 +69,39 @@ class Nothing:
         return Decision(allocation={})
 '''
 
+_CONSTRAINTS = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from edgeflow_opt.problem import Constraint
+from edgeflow_opt.problem.constraints.rows import LinearRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotBoth(Constraint):
+    """Of two jobs at most one meets its deadline."""
+
+    type: ClassVar[str] = "not_both"
+
+    jobs: tuple[str, str]
+
+    def rows(self, problem, arrays):
+        pair = np.array([problem.job_index[name] for name in self.jobs])
+        return LinearRows(
+            upper=np.array([1.0]), met_row=np.zeros(2, dtype=int), met_job=pair, met_value=np.ones(2)
+        )
+
+    def violations(self, problem, allocations, outcomes):
+        if sum(o.met is True for o in outcomes if o.job in self.jobs) == 2:
+            yield self.violation(f"both {self.jobs[0]} and {self.jobs[1]} are met")
+
+
+class NoConstraint:
+    """Of the wrong kind."""
+'''
+
 _ENTRY_POINTS = """
 [edgeflow_opt.solvers]
 idle = edgeflow_else.solvers:IDLE
@@ -79,6 +112,13 @@ failing = edgeflow_else.solvers:FAILING
 broken = edgeflow_else.broken:SOLVER
 missing = edgeflow_else.solvers:NOT_THERE
 greedy = edgeflow_else.solvers:IDLE
+
+[edgeflow_opt.constraints]
+not_both = edgeflow_else.constraints:NotBoth
+other_name = edgeflow_else.constraints:NotBoth
+wrong_kind = edgeflow_else.constraints:NoConstraint
+broken_rule = edgeflow_else.broken:RULE
+group_quota = edgeflow_else.constraints:NotBoth
 
 [edgeflow_opt.policies]
 nothing = edgeflow_else.policy:Nothing
@@ -92,6 +132,7 @@ def install_plug_in(folder: Path) -> None:
     (package / "__init__.py").write_text("")
     (package / "solvers.py").write_text(_SOLVERS)
     (package / "policy.py").write_text(_POLICY)
+    (package / "constraints.py").write_text(_CONSTRAINTS)
     (package / "broken.py").write_text("import a_library_that_is_not_there\n")
     information = folder / "edgeflow_else-1.0.dist-info"
     information.mkdir()

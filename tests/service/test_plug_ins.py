@@ -1,7 +1,8 @@
-"""Solvers and policies of other packages: usable by name, and no harm where they are broken."""
+"""Solvers, policies and constraints of other packages: usable by name, harmless where broken."""
 
 from __future__ import annotations
 
+import json
 import logging
 import subprocess
 import sys
@@ -9,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from edgeflow_opt.errors import SolverFaultError, UsageError
+from edgeflow_opt.errors import InstanceError, SolverFaultError, UnsupportedError, UsageError
 from edgeflow_opt.policies.registry import POLICIES
-from edgeflow_opt.problem import EpochProblem, Grid
+from edgeflow_opt.problem import EpochProblem, Grid, problem_from_dict, problem_to_dict
 from edgeflow_opt.solvers import SOLVERS, solve
 from tests.service.clusters import job, sites
 
@@ -33,6 +34,53 @@ def test_a_policy_of_another_package_is_used_by_name() -> None:
     """An entry point is a policy like any other."""
     assert "nothing" in POLICIES.names()
     assert POLICIES.get("nothing").__name__ == "Nothing"
+
+
+def _tied(*documents: object) -> EpochProblem:
+    """Return the instance of a document with constraints."""
+    return problem_from_dict({**problem_to_dict(_problem()), "constraints": list(documents)})
+
+
+NOT_BOTH = {"type": "not_both", "jobs": ["a", "b"]}
+
+
+@pytest.mark.parametrize("solver", ["auto", "cpsat", "highs"])
+def test_a_constraint_of_another_package_is_kept(solver: str) -> None:
+    """A constraint is found by its type in the document, kept and proven, and written again."""
+    problem = _tied(NOT_BOTH)
+    assert json.loads(json.dumps(problem_to_dict(problem)))["constraints"] == [NOT_BOTH]
+    assert solve(_problem(), solver).schedule.met == 2
+    result = solve(problem, solver)
+    assert (result.status, result.value, result.schedule.met) == ("optimal", 1.0, 1)
+
+
+def test_engines_that_cannot_keep_it_say_so() -> None:
+    """A solver that knows no foreign rows refuses, and the greedy finds no schedule."""
+    with pytest.raises(UnsupportedError, match=r"'price' does not support .*'not_both'"):
+        solve(_tied(NOT_BOTH), "price")
+    assert solve(_tied(NOT_BOTH), "greedy").status == "no_solution"
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ({"type": "not_here"}, "'not_here'; install the package that brings it"),
+        ({"type": "broken_rule"}, "cannot be loaded.*a_library_that_is_not_there.*repair"),
+        ({"type": "other_name"}, "whose 'type' is 'other_name'.*repair or remove"),
+        ({"type": "wrong_kind"}, "must be a dataclass derived from Constraint"),
+        ({"type": "not_both", "jobs": ["a"]}, r"constraints\[0\] \(not_both\), jobs"),
+    ],
+)
+def test_constraints_that_cannot_be_had(document: object, words: str) -> None:
+    """A constraint that is missing, broken or wrong is one error of the instance that names it."""
+    with pytest.raises(InstanceError, match=words):
+        _tied(document)
+
+
+def test_a_built_in_constraint_cannot_be_taken() -> None:
+    """The built-in type wins over a plug-in of the same name."""
+    problem = _tied({"type": "group_quota", "gpus": 1})
+    assert type(problem.constraints[0]).__module__.startswith("edgeflow_opt.")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -109,8 +110,32 @@ def _kill_solvers_then_stop(service: _Service) -> None:
     assert service.process.wait(30.0) == 0
 
 
+def _fill_the_disk_then_free_it(service: _Service, name: str) -> None:
+    """Check that nothing can be written, nothing is changed, all else works, and then all does."""
+    free = resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE)
+    # As a full disk: from here on no file may grow.
+    resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (1, free[1]))
+    event = events_to_dict([JobArrived(time=0.0, job=job("refused", None))])
+    status, told = service.ask("POST", f"/sessions/{name}/events", event)
+    assert (status, told["title"]) == (507, "disk full")
+    assert "cannot be written" in told["detail"]
+    before = service.ask("GET", f"/sessions/{name}")[1]
+    for path, document in (
+        (f"/sessions/{name}/events", event),
+        (f"/sessions/{name}/decide", {"time_limit_s": 0.1}),
+        ("/sessions", {"sites": before["cluster"]["sites"]}),
+    ):
+        assert service.ask("POST", path, document)[0] == 507
+    assert service.ask("GET", f"/sessions/{name}")[1] == before
+    assert "refused" not in {one["id"] for one in before["cluster"]["jobs"]}
+    problem = EpochProblem(grid=Grid.uniform(0.0, 60.0, 6), sites=sites(), jobs=(job("a"),))
+    solve = {"problem": problem_to_dict(problem), "time_limit_s": 30}
+    assert service.ask("POST", "/solve", solve)[0] == 200
+    resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, free)
+
+
 def test_killed_restarted_stopped(tmp_path: Path, plug_in_folder: Path) -> None:
-    """Nothing acknowledged is lost under kill -9; solvers are replaced; SIGTERM exits with 0."""
+    """Nothing acknowledged is lost by a full disk and kill -9; solvers are replaced; SIGTERM: 0."""
     cluster = problem_to_dict(EpochProblem(grid=Grid((0.0, 1.0)), sites=sites(), jobs=()))
     acknowledged: list[str] = []
     with _service(tmp_path) as service:
@@ -132,9 +157,12 @@ def test_killed_restarted_stopped(tmp_path: Path, plug_in_folder: Path) -> None:
         sender.start()
         while len(acknowledged) < 20:
             time.sleep(0.01)
+        _fill_the_disk_then_free_it(service, name)
         # Decisions put snapshots in the place of events meanwhile.
         assert service.ask("POST", f"/sessions/{name}/decide", {"time_limit_s": 0.1})[0] == 200
-        while len(acknowledged) < 60:
+        # It goes on without anybody's help.
+        known = len(acknowledged)
+        while len(acknowledged) < known + 40:
             time.sleep(0.01)
         solvers = service.solvers()
         service.process.send_signal(signal.SIGKILL)

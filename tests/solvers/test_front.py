@@ -31,6 +31,7 @@ from edgeflow_opt.problem import (
     schedule_from_dict,
     schedule_to_dict,
 )
+from edgeflow_opt.problem.constraints.group_quota import GroupQuota
 from edgeflow_opt.solvers import SOLVERS, Draft, SolveOptions, SolveResult, solve
 from edgeflow_opt.solvers.base import FEATURES, features_of
 from tests.solvers.fakes import FakeSolver, plug_in
@@ -137,6 +138,7 @@ def _demanding() -> dict[str, EpochProblem]:
         "moldable": with_first(malleable=False),
         "best_effort": with_first(deadline=None),
         "weighted": problem.replace(objective=Objective(mode="weighted", weights=Weights())),
+        "constraints": problem.replace(constraints=(GroupQuota(gpus=1),)),
     }
 
 

@@ -76,6 +76,11 @@ def explain(
             raise UsageError(f"job {name!r} is not one of the instance")
         if problem.jobs[problem.job_index[name]].deadline is None:
             raise UsageError(f"job {name!r} has no deadline to miss")
+    if problem.constraints:
+        raise UsageError(
+            f"explain: does not know constraints ('{problem.constraints[0].type}'); what it says of "
+            "room and remedies would not hold"
+        )
     if schedule is not None and not check(problem, schedule).valid:
         raise UsageError("schedule: must be valid; 'edgeflow check' tells why it is not")
     warm_up(*kernels_of("auto"))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edgeflow_opt.formulations.linear_rows import obeys_rows, within_rows
 from edgeflow_opt.formulations.plans import walk
 from edgeflow_opt.problem import SolveStatus
-from edgeflow_opt.problem.arrays import FloatArray, IntArray
+from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
 from edgeflow_opt.solvers.base import FEATURES, Capabilities, Draft
 from edgeflow_opt.solvers.greedy.kernel import Heuristic
 from edgeflow_opt.solvers.greedy.options import MEANINGS, GreedyOptions, options_from
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
 
 
 def heuristic_plan(
-    arrays: ProblemArrays, options: GreedyOptions, select_jobs: bool = False
+    arrays: ProblemArrays,
+    options: GreedyOptions,
+    select_jobs: bool = False,
+    chosen: BoolArray | None = None,
 ) -> IntArray:
     """Return the plan matrix of the heuristic.
 
@@ -46,6 +50,9 @@ def heuristic_plan(
         How open points are read.
     select_jobs
         Whether jobs are selected under overload, instead of steps 1 and 2 as published.
+    chosen
+        (n,) with job selection: the jobs to be met if they can be; the others get what these
+        leave. None = the rule selects among all.
 
     Returns
     -------
@@ -84,7 +91,7 @@ def heuristic_plan(
         last_site=arrays.last_site,
     )
     planned = Heuristic(options, select_jobs, carried_out=True).plan(
-        boundaries, arrays.capacity, arrays.is_cloud, True, jobs, Modes(modes, *levels)
+        boundaries, arrays.capacity, arrays.is_cloud, True, jobs, Modes(modes, *levels), chosen
     )
     plan = np.full((arrays.num_jobs, arrays.num_slots), -1, dtype=np.int64)
     plans = planned.plans
@@ -149,7 +156,7 @@ class GreedySolver:
         options: SolveOptions,
         control: SolveControl,
     ) -> Draft:
-        """Return the plan; ``no_solution`` where it misses a deadline that must be met."""
+        """Return the plan; ``no_solution`` where it misses a deadline or a constraint."""
         greedy_options = options_from(options.params)
         begun = time.perf_counter()
         best: IntArray | None = None
@@ -159,7 +166,11 @@ class GreedySolver:
             if best is not None and control.stopped:
                 break
             plan = heuristic_plan(arrays, greedy_options, select_jobs)
+            # The rules know capacities only: what breaks a constraint is given back.
+            plan = within_rows(arrays, plan)
             walked = walk(arrays, plan)
+            if not obeys_rows(arrays, plan):
+                continue
             if np.any(arrays.must_meet & ~walked.met):
                 continue
             _trim(plan, walked.last_slot)

@@ -101,13 +101,15 @@ class Polisher:
 def polish(work: LevelSolve, seconds: float) -> None:
     """Improve the plan of `work` below level 1 for at most `seconds`.
 
-    Does nothing without a plan, where level 1 alone is wanted, and for a weighted sum. Ctrl-C ends
+    Does nothing without a plan, where level 1 alone is wanted, for a weighted sum, and where there are
+    constraints. Ctrl-C ends
     it and is noted; what was gained is kept.
     """
     arrays, incumbent = work.arrays, work.incumbent
     if incumbent.plan is None or arrays.num_jobs == 0 or work.options.levels < 2:
         return
-    if work.problem.objective.weights is not None:
+    if work.problem.objective.weights is not None or arrays.rows.num_rows:
+        # The moves know capacities only.
         return
     # What follows, turning the plan into a checked schedule, takes time in plain Python.
     reserve_s = 0.02 + _RESERVE_PER_JOB_S * arrays.num_jobs
