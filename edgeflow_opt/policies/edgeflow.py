@@ -58,6 +58,38 @@ class EdgeFlowPolicy:
     event; the policy never asks to be woken. Of the future it uses what the capacities of the
     sites reveal.
 
+    As published it can get worse with more edge servers. Take a cloud of two GPUs; a job runs at
+    rate 1 on one of them, at 1.8 on both, at 3 on the four of its table, and at 0.5 on an edge
+    server. At time 0 come *a*, of work 20 and deadline 10, which is hopeless (20 / 1.8 > 10), and
+    *b*, of work 10 and deadline 12. Minimum shares go by deadline: *a* holds both GPUs until 11.1,
+    so *b* is late too. Rule 3 moves late jobs that hold less than their most GPUs to the edge, the
+    least deadline minus estimated end first: *a* (10 - 20 / 3) before *b* (12 - 10 / 3).
+
+    * No server: *a* blocks the cloud, nobody is met. One server: *a* goes there, the cloud is
+      planned anew, and *b* is met.
+    * Two servers: both go. *b* would end there at 20 and is late; the cloud is empty, and rule 1
+      keeps *b* where it is. Nobody is met.
+
+    This is so because rule 3 moves late jobs while servers last, and a job that is late only since
+    a hopeless one is before it is late as well at that moment. The text available to us does not
+    settle how its loop ends; with ``rule_3_ends="none_late"`` the cloud is planned anew after each
+    move, and *b* stays and is met with any number of servers. So it is the reading that gets worse,
+    maybe not the method. Jobs met of 240 (eight generated traces of 30 jobs, load 1.2 on 16 GPUs,
+    deadlines of 0.5 to 1.5 times the duration, simulated with 8 GPUs and without overhead) by edge
+    servers:
+
+    ============================== ===== ===== ===== ===== ===== =====
+    ..                                 0     1     2     4     8    16
+    ============================== ===== ===== ===== ===== ===== =====
+    as published, ``no_server``       62    72    91   113   119    64
+    ``rule_3_ends="none_late"``       62    72    95   139   179   180
+    ``late="last"``                  182   181   184   182   181   181
+    edgeflow-select                  188   188   188   188   188   188
+    ============================== ===== ===== ===== ===== ===== =====
+
+    With 16 servers the published rule sends 182 of the 240 jobs to the edge, where 6 are met, and
+    uses 8 % of the cloud.
+
     Source: Gu, Jin, Liu, "Cloud-edge Coordinated Scheduling Method for Deep Learning Jobs", Journal
     of Software 36(12), 2025, whose minimum shares and elastic scaling are those of ElasticFlow (Gu
     et al., ASPLOS 2023).

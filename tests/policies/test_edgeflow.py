@@ -57,6 +57,27 @@ def test_deadlines_are_absolute():
     assert held("edgeflow", where, elastic=False) == {"a": "c4"}
 
 
+@pytest.mark.parametrize(
+    ("servers", "ends", "expected", "met"),
+    [
+        (0, "no_server", {"a": "c2"}, 0),
+        (1, "no_server", {"a": "e1", "b": "c2"}, 1),
+        (2, "no_server", {"a": "e1", "b": "e1"}, 0),
+        (2, "none_late", {"a": "e1", "b": "c2"}, 1),
+        (9, "none_late", {"a": "e1", "b": "c2"}, 1),
+    ],
+)
+def test_where_rule_3_ends(servers: int, ends: str, expected: dict[str, str], met: int) -> None:
+    """The example of the docstring: b is late only since a is before it, and goes with it or stays."""
+    modes = (*CURVE, ("e", 1, 0.5))
+    jobs = [fresh("a", 10, 20, *modes), fresh("b", 12, 10, *modes)]
+    where = state(*jobs, c=2, e=servers)
+    assert held("edgeflow", where, rule_3_ends=ends) == expected
+    trace = [dataclasses.replace(seen.job, arrival=0.0) for seen in jobs]
+    policy = make_policy("edgeflow", rule_3_ends=ends)
+    assert simulate(trace, where.sites, policy).metrics.met == met
+
+
 def test_hopeless_job_blocks_the_published_rule_and_not_the_selecting_one():
     """As published the late job takes all GPUs; with selection it gets none."""
     where = state(fresh("h", 10, 100, *CURVE), fresh("g", 40, 50, *CURVE), c=4)

@@ -62,6 +62,7 @@ class Heuristic:
             rule_1=options.rule_1,
             rule_2=options.rule_2,
             rule_3=options.rule_3,
+            one_by_one=options.rule_3_ends == "none_late",
             admission=options.code("admission"),
             by_deadline=options.edge_order == "deadline",
             select_jobs=select_jobs,

@@ -17,6 +17,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "admission": ("none", "elasticflow", "per_job"),
     "hopeless_by": ("max_gpus", "free_gpus", "plan"),
     "edge_order": ("list", "deadline"),
+    "rule_3_ends": ("no_server", "none_late"),
 }
 
 
@@ -58,6 +59,12 @@ class GreedyOptions:
     rule_1, rule_2, rule_3
         Whether Algorithm 1 keeps jobs on the edge, moves jobs there that it can finish while cloud
         GPUs are free, and moves hopeless ones there.
+    rule_3_ends
+        When rule 3 ends, for the text leaves the end of its loop open: ``"no_server"`` = it moves
+        late jobs while servers last (chosen: it is what is written); ``"none_late"`` = the cloud is
+        planned anew after each, and it ends once no job is late. The difference is that a job which
+        is late only because of a hopeless one is not moved with it; see
+        :class:`~edgeflow_opt.policies.edgeflow.EdgeFlowPolicy` for an example.
     knee_cap
         Whether levels that do not raise the rate are left out (the paper assumes rates that rise
         up to the knee; real ones fall beyond it).
@@ -83,6 +90,7 @@ class GreedyOptions:
     rule_1: bool = True
     rule_2: bool = True
     rule_3: bool = True
+    rule_3_ends: str = "no_server"
     knee_cap: bool = True
     charge_losses: bool = True
     slack_s: float = 0.0
@@ -122,6 +130,7 @@ MEANINGS: Mapping[str, str] = {
     "rule_1": "keep jobs on the edge while servers last",
     "rule_2": "move jobs to the edge that it can finish, while cloud GPUs are free",
     "rule_3": "move the most hopeless late jobs to the edge",
+    "rule_3_ends": "when rule 3 ends: no_server, or none_late with new plans after each move",
     "knee_cap": "leave out levels that do not raise the rate",
     "charge_losses": "plan with restart and migration losses",
     "slack_s": "seconds before the deadline at which plans aim",

@@ -242,7 +242,7 @@ def offload(
     * Rule 2, if cloud GPUs are left over now: a job that an edge server completes in time moves
       there, first fit.
     * Rule 3, if some job misses: late jobs that hold less than their most GPUs move there, the one
-      with the least deadline minus estimated end first.
+      with the least deadline minus estimated end first. Not here if it plans anew after each move.
 
     Jobs that are not `known` have no plan yet. If the choice depends on what it would be, -1 is
     returned, and the state is void.
@@ -261,12 +261,8 @@ def offload(
             moved[num_moved] = j
             num_moved += 1
             break
-    if rules.rule_3 and misses > 0:
-        for turn in range(count):
-            j = listed[turn]
-            if mode_of[j] >= 0 or plans.table[j].met or not _may_move(jobs, j):
-                continue
-            _join_hopeless(timeline, plans, jobs, modes, rules, j, float(turn), queue)
+    if rules.rule_3 and misses > 0 and not rules.one_by_one:
+        join_late(timeline, plans, jobs, modes, rules, listed, count, mode_of, queue)
         while length(queue) > 0:
             j = pop(queue)
             for k in range(timeline.free.shape[0]):
@@ -282,6 +278,26 @@ def offload(
                 num_moved += 1
                 break
     return num_moved
+
+
+@kernel
+def join_late(
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    rules: Record,
+    listed: IntArray,
+    count: int,
+    mode_of: IntArray,
+    queue: Records,
+) -> None:
+    """Put the jobs of rule 3 in the queue, the most hopeless first, see :func:`offload`."""
+    for turn in range(count):
+        j = listed[turn]
+        if mode_of[j] >= 0 or plans.table[j].met or not _may_move(jobs, j):
+            continue
+        _join_hopeless(timeline, plans, jobs, modes, rules, j, float(turn), queue)
 
 
 @kernel

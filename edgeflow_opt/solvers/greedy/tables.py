@@ -72,7 +72,7 @@ JOB = _records(
 )
 
 #: :class:`~edgeflow_opt.solvers.greedy.options.GreedyOptions` as numbers. `by_deadline` = the order
-#: of Algorithm 1; `now_only` = of the plans only what is held now is asked for, so that kernels may
+#: of Algorithm 1; `one_by_one` = rule 3 plans anew after each job that it moves; `now_only` = of the plans only what is held now is asked for, so that kernels may
 #: leave out all that cannot change it.
 RULES = _records(
     late=np.int64,
@@ -83,6 +83,7 @@ RULES = _records(
     rule_1=np.bool_,
     rule_2=np.bool_,
     rule_3=np.bool_,
+    one_by_one=np.bool_,
     admission=np.int64,
     by_deadline=np.bool_,
     select_jobs=np.bool_,

@@ -14,7 +14,9 @@ from edgeflow_opt.solvers.greedy.steps import (
     BY_PLAN,
     FULL,
     MISSED,
+    edge_mode,
     fill,
+    join_late,
     keep_on_edge,
     minimum_shares,
     offload,
@@ -143,6 +145,54 @@ def _admit(
             refused[j] = jobs[j].fresh
 
 
+@kernel
+def _move_one_by_one(
+    sketch: Sketch,
+    timeline: Timeline,
+    plans: Plans,
+    jobs: Records,
+    modes: Modes,
+    rules: Record,
+    times: FloatArray,
+    free: IntArray,
+    order: IntArray,
+    listed: IntArray,
+    count: int,
+    queue: Records,
+    moved: IntArray,
+    num_moved: int,
+    mode_of: IntArray,
+    waiting: IntArray,
+) -> None:
+    """Plan the cloud around the jobs on the edge; while jobs are late, move the most hopeless there.
+
+    See :func:`~edgeflow_opt.solvers.greedy.steps.offload`; the queue is empty before and after.
+    """
+    found = True
+    while found:
+        start_again(timeline, plans, times, free)
+        place_on_edge(sketch, timeline, plans, jobs, modes, moved, num_moved, mode_of)
+        misses, _ = minimum_shares(
+            sketch, timeline, plans, jobs, modes, rules, order, count, ALWAYS, waiting
+        )
+        found = False
+        if misses > 0:
+            join_late(timeline, plans, jobs, modes, rules, listed, count, mode_of, queue)
+        while length(queue) > 0 and not found:
+            j = pop(queue)
+            piece = jobs[j].first_piece
+            for k in range(timeline.free.shape[0]):
+                mode = -1 if timeline.is_cloud[k] else edge_mode(modes, j, k)
+                if mode < 0 or piece >= timeline.state.size or timeline.free[k, piece] <= 0:
+                    continue
+                mode_of[j] = mode
+                moved[num_moved] = j
+                num_moved += 1
+                found = True
+                break
+        queue[0].job = 0
+
+
 @written_out
 def _as_published(
     sketch: Sketch,
@@ -190,7 +240,7 @@ def _as_published(
         if none_free_on_edge(timeline):
             minimum_shares(sketch, timeline, plans, jobs, modes, rules, order, count, FULL, waiting)
             return
-        if rules.hopeless_by != BY_PLAN:
+        if rules.hopeless_by != BY_PLAN and not rules.one_by_one:
             until = FULL | MISSED
     num_moved = -1
     while num_moved < 0:
@@ -213,6 +263,12 @@ def _as_published(
         # If it cannot be told, all plans have to be made.
         queue[0].job = 0
         until = ALWAYS
+    if rules.rule_3 and rules.one_by_one:
+        _move_one_by_one(
+            sketch, timeline, plans, jobs, modes, rules, times, free, order, listed, count, queue,
+            moved, num_moved, mode_of, waiting,
+        )  # fmt: skip
+        return
     if num_moved == 0 and done == count:
         return
     until = FULL if rules.now_only and none_free_on_edge(timeline) else ALWAYS
