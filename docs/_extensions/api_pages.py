@@ -107,6 +107,13 @@ def places() -> dict[str, tuple[str, str]]:
                 else:
                     home = written_in(module.__name__, name)
                 found[f"{home}.{name}"] = (page_name, module_name)
+    for name in top.__all__:
+        # What the package offers and none of its parts does stands with the part that it is from.
+        thing = getattr(top, name)
+        if not name.startswith("_") and id(thing) not in seen:
+            part = thing.__module__.split(".")[1]
+            page_name = next(name for name, modules in PAGES.items() if part in modules)
+            found[f"{PACKAGE}.{name}"] = (page_name, part)
     return found
 
 
@@ -127,7 +134,8 @@ def page(page_name: str) -> str:
         mine = [path for path, place in places().items() if place == (page_name, module_name)]
         # First what most programs need.
         for path in sorted(mine, key=lambda path: path.count(".") > 1):
-            text += _directive(path, getattr(module, path.rpartition(".")[2]))
+            owner, _, name = path.rpartition(".")
+            text += _directive(path, getattr(importlib.import_module(owner), name))
         text += "```\n"
     return text
 
