@@ -13,8 +13,11 @@ from scipy.sparse import coo_array
 
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem import EpochProblem
-from edgeflow_opt.problem.arrays import ProblemArrays, arrays_of
+from edgeflow_opt.problem.arrays import FloatArray, ProblemArrays, arrays_of
 from edgeflow_opt.solvers.price import dual_bound
+from edgeflow_opt.solvers.price.dual import HullDual, minimise
+from edgeflow_opt.solvers.price.exact_dual import ExactDual
+from edgeflow_opt.solvers.price.pricing_data import pricing_data
 from edgeflow_opt.workloads.generate import generate_problem
 from tests.effort import examples
 from tests.oracle import optimum
@@ -171,3 +174,35 @@ def test_bad_prices_are_refused(prices: np.ndarray, message: str) -> None:
     arrays = arrays_of(generate_problem(5, 4, 1))
     with pytest.raises(UsageError, match=message):
         dual_bound(arrays, prices)
+
+
+@pytest.mark.parametrize("restart_s", [0.0, 30.0])
+def test_the_exact_dual_ends_on_many_bins(
+    restart_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last two evaluations stay at the best prices with more bins, and so does a hurried one."""
+    problem = generate_problem(20, 12, 1, load=1.6, restart_s=restart_s)
+    hull = HullDual(pricing_data(arrays_of(problem)), 1)
+    begin = minimise(hull, None, 20)
+    seen: list[tuple[bool, int]] = []
+    evaluate = ExactDual._evaluate
+
+    def spy(self: ExactDual, prices: FloatArray, bins: int) -> FloatArray | None:
+        seen.append((prices is self.best.prices, bins))
+        return evaluate(self, prices, bins)
+
+    monkeypatch.setattr(ExactDual, "_evaluate", spy)
+    exact = ExactDual(hull, begin, lambda: False)
+    while not exact.finished:
+        exact.step()
+    bins = [number for _, number in seen]
+    assert bins[-3] < bins[-2] < bins[-1]
+    assert set(bins[:-2]) == {bins[0]}
+    assert seen[-2][0]
+    assert seen[-1][0]
+    assert exact.best.bound <= begin.bound
+    hurried = ExactDual(hull, begin, lambda: False)
+    hurried.step()
+    hurried.refine_next()
+    hurried.step()
+    assert [number for _, number in seen[-2:]] == [bins[0], bins[-2]]
