@@ -11,7 +11,7 @@ GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["hpcsim", "kubernetes", "ray"])
+@pytest.mark.parametrize("name", ["adapters", "hpcsim", "kubernetes", "ray"])
 def test_examples_print_what_the_guide_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each block runs after those before it, and prints the text shown below it."""
     if name == "ray":
