@@ -201,6 +201,34 @@ def test_killed_processes(tmp_path: Path, sleepy: None) -> None:
     assert len(solvers.rows) == 101
 
 
+def test_a_process_that_dies_between_cells(sleepy: None) -> None:
+    """Killed where no cell runs, it takes those with it that wait, and others take its place."""
+    from edgeflow_opt.analysis.bench.processes import ProcessCrew
+
+    crew = ProcessCrew(1, 60.0)
+    (cell,) = cells(1)
+    mine = psutil.Process()
+    before = set(mine.children())
+    try:
+        crew.begin(cell)
+        (first,) = crew.ended()
+        workers = [child for child in mine.children() if child not in before]
+        for worker in workers:
+            if "spawn_main" in " ".join(worker.cmdline()):
+                worker.kill()
+        reasons = []
+        for _ in range(3):
+            crew.begin(cell)
+            (end,) = crew.ended()
+            reasons.append(end.reason)
+    finally:
+        crew.close(finished=False)
+    # What nobody runs is a record of an error.
+    assert first.record is not None
+    assert end.record is not None
+    assert set(reasons) <= {"", "died"}
+
+
 def test_on_a_cluster(tmp_path: Path, sleepy: None) -> None:
     """On a Dask cluster the same suite survives the death of a worker and ends what is over time."""
     distributed = pytest.importorskip("distributed")
