@@ -40,6 +40,15 @@ def slurm(
             help="Solvers above edgeflow-select, the quickest first; 'none' = none.",
         ),
     ] = None,
+    follow_: Annotated[
+        str,
+        typer.Option(
+            "--follow",
+            metavar="plan|select",
+            help="plan: the best plan of a solver, however late it begins; select: solvers choose "
+            "the jobs to be met, and the heuristic begins them early.",
+        ),
+    ] = "select",
     patience: Annotated[
         float, positive("--patience", "Longest wait for jobs to stop, and for jobs to start.")
     ] = 60.0,
@@ -82,7 +91,7 @@ def slurm(
     from edgeflow_opt.service import SessionOptions
 
     rungs = SessionOptions().rungs if solvers is None else _rungs(solvers)
-    options = SessionOptions(rungs=rungs, slot_s=slot, max_slots=max_slots)
+    options = SessionOptions(rungs=rungs, slot_s=slot, max_slots=max_slots, follow=follow_)
     kinds = _kinds(partitions)
     say = _Speaker(as_json)
     cluster = SlurmCluster(
@@ -168,6 +177,7 @@ def _session(cluster: SlurmCluster, options: SessionOptions, state: Path | None)
             "rungs": list(options.rungs),
             "slot_s": options.slot_s,
             "max_slots": options.max_slots,
+            "follow": options.follow,
         }
     session = EpochSession.from_snapshot(document, source=str(state))
     found = [(site.name, site.kind) for site in session.view.sites.values()]
