@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -28,10 +29,19 @@ from edgeflow_opt.solvers.greedy.value import value_of
 from edgeflow_opt.solvers.kernels import GREEDY
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from edgeflow_opt.problem import EpochProblem, ObjectiveValue
     from edgeflow_opt.problem.arrays import ProblemArrays
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
+
+#: Jobs from which on a thread for the other variant costs less than it saves.
+_MANY_JOBS = 1000
+
+#: Plan of a variant and, where it is asked for, its value; None where it breaks a deadline that
+#: must be met, or a constraint.
+_Answer: TypeAlias = "tuple[IntArray, ObjectiveValue | None] | None"
 
 
 def heuristic_plan(
@@ -60,6 +70,11 @@ def heuristic_plan(
         (n, T) plan matrix that keeps capacities, memories, arrivals and the rules of moldable
         jobs; deadlines that must be met may be missed.
     """
+    return _plan(arrays, options, select_jobs, _tables(arrays, options), chosen)
+
+
+def _tables(arrays: ProblemArrays, options: GreedyOptions) -> tuple[Records, Modes]:
+    """Return jobs and modes as the kernels read them; they do not write into them."""
     modes = table(
         MODE,
         site=arrays.mode_site,
@@ -73,8 +88,6 @@ def heuristic_plan(
     # A running mode that may not be used is left at once; a moldable job then never runs again.
     stuck = (arrays.running_mode >= 0) & ~arrays.mode_usable[arrays.running_mode]
     charged = 1.0 if options.charge_losses else 0.0
-    # Seconds from the start of the grid: clocks may be at 1e9 s and more.
-    boundaries = arrays.boundaries - arrays.boundaries[0]
     jobs = table(
         JOB,
         work=arrays.required * (1.0 + WORK_MARGIN),
@@ -90,8 +103,21 @@ def heuristic_plan(
         loss_left_s=charged * arrays.loss_left_s,
         last_site=arrays.last_site,
     )
+    return jobs, Modes(modes, *levels)
+
+
+def _plan(
+    arrays: ProblemArrays,
+    options: GreedyOptions,
+    select_jobs: bool,
+    tables: tuple[Records, Modes],
+    chosen: BoolArray | None = None,
+) -> IntArray:
+    """Return the plan matrix of :func:`heuristic_plan`."""
+    # Seconds from the start of the grid: clocks may be at 1e9 s and more.
+    boundaries = arrays.boundaries - arrays.boundaries[0]
     planned = Heuristic(options, select_jobs, carried_out=True).plan(
-        boundaries, arrays.capacity, arrays.is_cloud, True, jobs, Modes(modes, *levels), chosen
+        boundaries, arrays.capacity, arrays.is_cloud, True, *tables, chosen
     )
     plan = np.full((arrays.num_jobs, arrays.num_slots), -1, dtype=np.int64)
     plans = planned.plans
@@ -118,6 +144,22 @@ def _trim(plan: IntArray, last_slot: IntArray) -> None:
     for j in range(plan.shape[0]):
         for s in range(last_slot[j] + 1, plan.shape[1]):
             plan[j, s] = -1
+
+
+def _side_by_side(variant: Callable[[bool], _Answer], control: SolveControl) -> list[_Answer]:
+    """Return what both variants find, the published one in a thread beside that which selects.
+
+    If time is up once the latter has a plan, the former is left to itself.
+    """
+    beside = ThreadPoolExecutor(1, "edgeflow-greedy")
+    try:
+        published = beside.submit(variant, False)
+        selecting = variant(True)
+        if selecting is not None and control.stopped:
+            return [selecting]
+        return [selecting, published.result()]
+    finally:
+        beside.shutdown(wait=False)
 
 
 class GreedySolver:
@@ -159,26 +201,32 @@ class GreedySolver:
         """Return the plan; ``no_solution`` where it misses a deadline or a constraint."""
         greedy_options = options_from(options.params)
         begun = time.perf_counter()
-        best: IntArray | None = None
-        best_value: ObjectiveValue | None = None
-        variants = (True, False) if self._select_jobs else (False,)
-        for select_jobs in variants:
-            if best is not None and control.stopped:
-                break
-            plan = heuristic_plan(arrays, greedy_options, select_jobs)
+        tables = _tables(arrays, greedy_options)
+
+        def variant(select_jobs: bool) -> _Answer:
+            plan = _plan(arrays, greedy_options, select_jobs, tables)
             # The rules know capacities only: what breaks a constraint is given back.
             plan = within_rows(arrays, plan)
             walked = walk(arrays, plan)
-            if not obeys_rows(arrays, plan):
-                continue
-            if np.any(arrays.must_meet & ~walked.met):
-                continue
+            if not obeys_rows(arrays, plan) or np.any(arrays.must_meet & ~walked.met):
+                return None
             _trim(plan, walked.last_slot)
-            if len(variants) == 1:
-                best = plan
-                continue
-            value = value_of(arrays, plan, walked, problem.objective)
-            if best_value is None or value.better_than(best_value):
+            # With one variant there is nothing to compare.
+            worth = value_of(arrays, plan, walked, problem.objective) if self._select_jobs else None
+            return plan, worth
+
+        if not self._select_jobs:
+            answers = [variant(False)]
+        elif options.workers >= 2 and not options.deterministic and arrays.num_jobs >= _MANY_JOBS:
+            answers = _side_by_side(variant, control)
+        else:
+            answers = [variant(True)]
+            if answers[0] is None or not control.stopped:
+                answers.append(variant(False))
+        best: IntArray | None = None
+        best_value: ObjectiveValue | None = None
+        for plan, value in filter(None, answers):
+            if best_value is None or (value is not None and value.better_than(best_value)):
                 best, best_value = plan, value
         statistics = {"solve_s": time.perf_counter() - begun}
         if best is None:

@@ -11,7 +11,9 @@ from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem import EpochProblem, SolveStatus, check
 from edgeflow_opt.solvers import solve
 from edgeflow_opt.solvers.greedy import GreedyOptions
+from edgeflow_opt.solvers.greedy import solver as greedy_solver
 from edgeflow_opt.solvers.greedy.options import CHOICES
+from edgeflow_opt.workloads import generate_problem
 from tests.effort import examples
 from tests.solvers.greedy.helpers import job, planned, problem
 from tests.strategies import problems
@@ -162,3 +164,28 @@ def test_options_and_parameters_have_the_same_names():
 
     fields = {field.name for field in dataclasses.fields(GreedyOptions)}
     assert set(SOLVER.capabilities.params) == fields
+
+
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch):
+    """Both variants side by side give the plan that they give one after the other."""
+    instance = generate_problem(60, 12, 3, load=2.0)
+    after = solve(instance, "edgeflow-select")
+    monkeypatch.setattr(greedy_solver, "_MANY_JOBS", 0)
+    beside = solve(instance, "edgeflow-select")
+    assert beside.schedule.allocations == after.schedule.allocations
+    assert beside.objective == after.objective
+
+
+def test_what_fails_in_the_thread_beside_is_raised(monkeypatch: pytest.MonkeyPatch):
+    """A fault of the published variant ends the solve as it does without threads."""
+    plan_of_variant = greedy_solver._plan
+
+    def faulty(arrays, options, select_jobs, *rest):
+        if not select_jobs:
+            raise RuntimeError("planted")
+        return plan_of_variant(arrays, options, select_jobs, *rest)
+
+    monkeypatch.setattr(greedy_solver, "_MANY_JOBS", 0)
+    monkeypatch.setattr(greedy_solver, "_plan", faulty)
+    with pytest.raises(Exception, match="planted"):
+        solve(generate_problem(10, 6, 1, load=2.0), "edgeflow-select")
