@@ -6,7 +6,7 @@ import bisect
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -137,6 +137,13 @@ class ExactPolicy:
     margin
         By how much the set of the solver has to be worth more than that of the heuristic, in
         weights of the lightest job, at least 0; for ``"select"`` only.
+    deterministic
+        Whether solves are limited by work instead of wall time, so that the same trace has the same
+        history on any machine. `time_limit_s` then only stops what would last for ever: a solve
+        that it ends depends on the machine after all (None = it never does).
+    solver_params
+        Parameters of the solver by its own names; with `deterministic` they set the work. For
+        ``price`` these are ``exact_iterations`` (100 unless given; 5 do here) and ``moves``.
 
     Raises
     ------
@@ -162,6 +169,8 @@ class ExactPolicy:
         stability: float = 0.0,
         follow: str = "select",
         margin: float = 0.5,
+        deterministic: bool = False,
+        solver_params: Mapping[str, Any] | None = None,
     ) -> None:
         if not 0.0 < slot_s < math.inf:
             raise UsageError(f"option slot_s: must be a number of seconds above 0, got {slot_s!r}")
@@ -186,6 +195,8 @@ class ExactPolicy:
         self._warm_start = warm_start
         self._stability = stability
         self._margin = margin
+        self._deterministic = deterministic
+        self._solver_params = dict(solver_params or {})
         self._usual = EdgeFlowSelectPolicy() if follow == "select" else None
         self._plan: _Plan | None = None
         self._prices: CapacityPrices | None = None
@@ -267,7 +278,9 @@ class ExactPolicy:
             time_limit_s=self._time_limit_s,
             seed=self._seed,
             workers=self._workers,
+            deterministic=self._deterministic,
             levels=self._levels,
+            params=self._solver_params,
             warm_start=start if held.max(initial=-1) >= 0 else None,
             prices=self._prices,
         )
