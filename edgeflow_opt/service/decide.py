@@ -83,7 +83,11 @@ class DecisionMaker:
         plan = self._memory.plan
         if plan is not None:
             best = self._lower("plan", lambda: plan.on(problem, arrays))
-        best = _better(best, floor)
+        if self._follows and best is not None and self._selects:
+            # Another plan for the same jobs would give up what the one followed has begun.
+            best = _more_met(best, floor)
+        else:
+            best = _better(best, floor)
         if best is None:
             # Deadlines that must be met, and a heuristic that misses one: it cannot prove that all do.
             loose = view.problem(problem.grid, must_meet=False)
@@ -107,7 +111,7 @@ class DecisionMaker:
             # Bounds of the hard problem say nothing of the loose one.
             arrays, floor, bounds = arrays_of(problem), best, [None]
         rung = best.solver
-        if self._options.follow == "select" and not self._follows and floor is not None:
+        if self._selects and not self._follows and floor is not None:
             best = self._realised(problem, arrays, best, floor)
             rung = best.solver
         if self._options.leftovers:
@@ -138,6 +142,11 @@ class DecisionMaker:
         if chosen is not None and _level_1(chosen) >= value - _ROUNDING * abs(value):
             return chosen
         return best
+
+    @property
+    def _selects(self) -> bool:
+        """Whether solvers only choose the jobs."""
+        return self._options.follow == "select"
 
     @property
     def _left_s(self) -> float:
@@ -293,6 +302,14 @@ class DecisionMaker:
 def _level_1(schedule: Schedule) -> float:
     assert schedule.objective is not None
     return schedule.objective.level_1
+
+
+def _more_met(held: Schedule, other: Schedule | None) -> Schedule:
+    """Return the plan of more value on level 1; the one held where they are equal."""
+    if other is None or other.objective is None:
+        return held
+    least = _level_1(held)
+    return other if _level_1(other) > least + _ROUNDING * abs(least) else held
 
 
 def _better(held: Schedule | None, other: Schedule | None) -> Schedule | None:

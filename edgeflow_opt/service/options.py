@@ -43,7 +43,7 @@ class SessionOptions:
     max_slots: int = 96
     seed: int = 0
     leftovers: bool = True
-    follow: str = "plan"
+    follow: str = "select"
     margin: float = 0.5
 
     def __post_init__(self) -> None:

@@ -41,8 +41,9 @@ class EpochSession:
     Every decision climbs a ladder of ever better plans, each passed by the checker, and the best one
     ready when time is up is taken: ``edgeflow-select``, and the last plan repaired, both in this
     process, in milliseconds; then the solvers of `rungs`, in a process of their own, whose hanging,
-    crashing or running out of memory costs nothing but their rung. The plan is never worse than that
-    of ``edgeflow-select`` on the same problem.
+    crashing or running out of memory costs nothing but their rung. What is made of them is told by
+    ``SessionOptions.follow``; the plan is never worth less on level 1 than that of ``edgeflow-select``
+    on the same problem, and where the best plan itself is followed, not in the whole order either.
 
     Where nothing has happened since the last decision, its plan is followed without solving anew.
 

@@ -60,7 +60,7 @@ class WireSessionOptions(_Wire):
     max_slots: Annotated[int, Meta(ge=1, le=10_000)] = 96
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
     leftovers: bool = True
-    follow: Literal["plan", "select"] = "plan"
+    follow: Literal["plan", "select"] = "select"
     margin: Annotated[float, Meta(ge=0, le=1e15)] = 0.5
 
 

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from edgeflow_opt.errors import EventError
 from edgeflow_opt.problem import check
@@ -36,6 +42,7 @@ from tests.service.clusters import job, sites
 STEPS_A_HISTORY = 25
 
 OPTIONS = SessionOptions(slot_s=60.0, max_slots=6)
+FOLLOWS = ("select", "plan")
 
 
 class SessionMachine(RuleBasedStateMachine):
@@ -46,6 +53,11 @@ class SessionMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.made = 0
         self.session = EpochSession(sites(), options=OPTIONS, isolated=False)
+
+    @initialize(follow=st.sampled_from(FOLLOWS))
+    def begin(self, follow: str) -> None:
+        options = dataclasses.replace(OPTIONS, follow=follow)
+        self.session = EpochSession(sites(), options=options, isolated=False)
 
     @property
     def names(self) -> list[str]:
@@ -176,7 +188,10 @@ class SessionMachine(RuleBasedStateMachine):
         assert report.valid, report.violations
         assert schedule.objective is not None
         floor = solve(problem, "edgeflow-select").objective
-        assert floor is None or not floor.better_than(schedule.objective)
+        if floor is not None:
+            assert schedule.objective.level_1 >= floor.level_1 * (1.0 - 1e-9)
+            whole_order = self.session.options.follow == "plan"
+            assert not (whole_order and floor.better_than(schedule.objective))
         # From scratch, within the gaps that both report.
         other = solve(problem, "auto", time_limit_s=2.0, levels=1, workers=1)
         assert decision.bound is not None
