@@ -24,10 +24,17 @@ class SessionOptions:
     leftovers
         Whether units that a plan leaves over now are handed on, where that is not below the floor.
     follow
-        What the solvers of `rungs` are for. ``"plan"``: the best plan is followed. ``"select"``:
-        they only choose which jobs are to be met, and only where their set is worth more than that
-        of ``edgeflow-select`` by `margin`; the selecting heuristic then plans for this set, and
-        where it cannot meet all of it, their plan is followed all the same.
+        What the solvers of `rungs` are for. ``"select"``: they only choose which jobs are to be met,
+        and only where their set is worth more than that of the selecting heuristic by `margin`. The
+        heuristic plans for this set, with constant minimum shares, which leave room for the jobs to
+        come; where it cannot meet all of it, the plan of the solver is followed all the same. Level
+        1 is never below that of ``edgeflow-select``; the levels below, which the next event changes
+        anyhow, may be. ``"plan"``: the best plan is followed, to its last level.
+
+        Jobs met on seven generated traces of 60 jobs under overload (load 2 and 3, 16 GPUs and 4
+        edge servers, 0.2 s a decision on a busy machine, ``python -m benchmarks.session_traces``):
+        375 by ``"select"``, 370 by ``"plan"`` and without any solver; 373 by the policy
+        ``edgeflow-select`` and 376 by ``exact``, which plan in continuous time.
     margin
         By how much the set of a solver has to be worth more, in weights of the lightest job, at
         least 0; for ``"select"`` only.
