@@ -105,6 +105,9 @@ def test_workloads_are_admitted_held_back_evicted_and_ended(api: MockApi) -> Non
     edge = api.check_of("small")["podSetUpdates"][0]["nodeSelector"]
     assert edge == {"edgeflow-opt/site": "edge"}
 
+    # Until Kueue has evicted it, the answer stands.
+    advance(world.cluster, world.session)
+    assert api.check_of("loose")["state"] == "Retry"
     world.turn(10.0)  # evicted
     assert not api.has("loose", "Admitted")
     assert world.session.view.jobs["default/loose"].mode is None
