@@ -15,16 +15,17 @@ from markup import plain, table
 PACKAGE = "edgeflow_opt"
 
 
-def _adapters() -> tuple[str, ...]:
-    """Return the package of adapters and its modules, one for each system."""
-    package = importlib.import_module(f"{PACKAGE}.adapters")
+def _parts(package_name: str, *passed_over: str) -> tuple[str, ...]:
+    """Return a package and its modules, but for those passed over: what the package offers itself."""
+    package = importlib.import_module(f"{PACKAGE}.{package_name}")
     found = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    return ("adapters", *(f"adapters.{name}" for name in found if name != "base"))
+    parts = (f"{package_name}.{name}" for name in found if name not in passed_over)
+    return (package_name, *parts)
 
 
 #: Pages of the reference, and the packages and modules of ``edgeflow_opt`` that each describes.
 PAGES: dict[str, tuple[str, ...]] = {
-    "problem": ("problem",),
+    "problem": ("problem", *_parts("problem.constraints", "base", "registry")),
     "solvers": ("solvers", "solvers.exchange", "solvers.pulp"),
     "policies": ("policies",),
     "workloads": ("workloads",),
@@ -40,7 +41,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "analysis.bench",
     ),
     "service": ("service", "service.settings"),
-    "adapters": _adapters(),
+    "adapters": _parts("adapters", "base"),
     "errors": ("errors", "registry"),
     "formulations": (
         "problem.arrays",

@@ -60,6 +60,7 @@ GENERATORS: dict[str, Callable[..., str]] = {
     "api": api_pages.page,
     "api-index": api_pages.index,
     "command-line": command_line.page,
+    "constraints": registries.constraints,
     "entry-points": registries.entry_points,
     "extras": registries.extras,
     "exit-codes": registries.exit_codes,

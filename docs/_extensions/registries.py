@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import re
@@ -64,6 +65,23 @@ def _default(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
+def constraints() -> str:
+    """Return the types of constraints, what each says, and its keys."""
+    from edgeflow_opt.problem import CONSTRAINTS
+
+    rows = []
+    for name in CONSTRAINTS.names():
+        kind = CONSTRAINTS.get(name)
+        keys = [
+            code(field.name) + ("" if field.default is dataclasses.MISSING else " (optional)")
+            for field in dataclasses.fields(kind)
+        ]
+        summary = (inspect.getdoc(kind) or "").split("\n\n")[0]
+        link = f"{{py:class}}`{name} <{kind.__module__}.{kind.__qualname__}>`"
+        rows.append((link, plain(summary), ", ".join(keys)))
+    return table(("type", "what it says", "keys"), rows)
+
+
 def exit_codes() -> str:
     """Return the exit codes of the command line, and the exceptions that belong to them."""
     from edgeflow_opt import errors
@@ -113,11 +131,12 @@ def trace_formats() -> str:
 def entry_points() -> str:
     """Return the groups of entry points in which other packages bring theirs."""
     from edgeflow_opt.policies import POLICIES
+    from edgeflow_opt.problem import CONSTRAINTS
     from edgeflow_opt.solvers import SOLVERS
     from edgeflow_opt.workloads.readers import TRACE_FORMATS
 
     rows = []
-    for registry in (SOLVERS, POLICIES, TRACE_FORMATS):
+    for registry in (SOLVERS, POLICIES, CONSTRAINTS, TRACE_FORMATS):
         known = vars(registry)
         rows.append((known["_what"], code(known["_group"])))
     return table(("what", "group of entry points"), rows)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
+import types
 from pathlib import Path
 
 import pytest
@@ -23,11 +25,12 @@ def test_python_blocks_run(
 ) -> None:
     """The Python blocks of a page run one after the other, in one namespace and an empty folder."""
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "example"}
+    module = types.ModuleType("example_of_a_page")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     for number, code in enumerate(blocks(page, "python"), 1):
         source = f"{page.name}, block {number}"
         # Not with the annotations as texts that this module asks for.
-        exec(compile(code, source, "exec", dont_inherit=True), names)
+        exec(compile(code, source, "exec", dont_inherit=True), vars(module))
 
 
 def _command_lines(code: str) -> list[str]:
