@@ -89,12 +89,13 @@ def price_plans(
         else:
             upper = data.jobs[j].weight
             if must:
-                # More than any plan costs.
+                # More than any plan costs, where neither job nor units are worth anything too.
                 for s in range(first, end):
                     dearest = 0.0
                     for m in range(data.jobs[j].mode_start, data.jobs[j].mode_end):
                         dearest = max(dearest, prices[data.modes[m].site, s] * data.modes[m].units)
                     upper += dearest
+                upper = 2.0 * upper + 1.0
             if not data.jobs[j].lossy and unbranched:
                 upper = min(upper, whole_cost[j])
             found, exact = cheapest_plan(

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 
 from edgeflow_opt.errors import UnsupportedError, UsageError
-from edgeflow_opt.problem import EpochProblem, Limit, SolveStatus, check
+from edgeflow_opt.problem import (
+    EpochProblem,
+    Grid,
+    Job,
+    Limit,
+    Mode,
+    Running,
+    Site,
+    SolveStatus,
+    check,
+)
 from edgeflow_opt.solvers import Progress, solve
 from tests.effort import examples
 from tests.oracle import optimum
@@ -53,6 +63,24 @@ def test_it_equals_brute_force(problem: EpochProblem) -> None:
 def test_it_proves_without_help(problem: EpochProblem) -> None:
     """Without the price engine before it the tree alone proves the optimum, HiGHS in the master."""
     _assert_optimal(problem, levels=1, params={"prices": False, "master": "highs"})
+
+
+@pytest.mark.parametrize("solver", ["plan", "auto"])
+def test_a_worthless_job_that_must_be_met_on_free_units(solver: str) -> None:
+    """With weight and prices of nothing a job has plans all the same: nothing is infeasible."""
+    must = Job(
+        id="must", deadline=30.0, work=20.0, weight=0.0, must_meet=True, migration_s=10.0,
+        modes=(Mode(site="cloud", gpus=1, rate=4.0),),
+    )  # fmt: skip
+    wide = Job(
+        id="wide", deadline=30.0, work=57.0, weight=0.5, restart_s=150.0,
+        modes=(Mode(site="cloud", gpus=3, rate=2.6),), running=Running(site="cloud", gpus=3),
+    )  # fmt: skip
+    cloud = Site(name="cloud", kind="cloud", capacity=((0.0, 3),))
+    grid = Grid((0.0, 10.0, 20.0, 30.0))
+    problem = EpochProblem(grid=grid, sites=(cloud,), jobs=(must, wide))
+    result = solve(problem, solver, levels=1)
+    assert (result.status, result.value) == (SolveStatus.OPTIMAL, 0.0)
 
 
 def test_it_closes_what_the_price_engine_leaves_open() -> None:
