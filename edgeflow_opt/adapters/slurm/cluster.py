@@ -240,6 +240,7 @@ class SlurmCluster:
                     continue
                 stopping.add(number)
             elif not our.slurm.held and not self._orders.hold(number):
+                failed[number] = None
                 continue
             if target is not None:
                 starts[number] = target
@@ -294,8 +295,7 @@ class SlurmCluster:
         ------
         InstanceError
             If the job breaks a rule of the instance format.
-        UsageError
-            If Slurm would not let it be placed.
+            Or Slurm would not let it be placed.
         """
         if slurm.dependency and slurm.pending:
             return None

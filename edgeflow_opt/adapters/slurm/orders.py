@@ -105,8 +105,11 @@ class Orders:
         return waiting
 
     def start(self, starts: Mapping[int, Mode], submitted: Mapping[int, SlurmJob]) -> set[int]:
-        """Start jobs, the largest first; return those that do not run."""
+        """Start jobs that wait, the largest first; return those that do not run."""
         self._let_settle(starts)
+        # What has ended or begun by now is none of them any more, as the next look tells.
+        jobs = read_queue(self._programs, self._kinds)
+        starts = {n: mode for n, mode in starts.items() if n in jobs and jobs[n].pending}
         nodes = {node.name: node for node in read_nodes(self._programs)}
         failed: set[int] = set()
         waiting: set[int] = set()
