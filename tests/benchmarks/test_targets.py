@@ -56,11 +56,12 @@ def test_quick_run_prints_all_contenders_and_keeps_a_line_for_each(
 def test_quick_run_of_every_other_kind_of_target(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Losses, arrivals, heuristics and memory are measured, and reported as met."""
+    """Losses, arrivals, heuristics and memory are measured and judged."""
     assert targets.main(["--quick", "--only", name]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith(name)
-    assert " met " in last
+    # Which of the two depends on the machine, too.
+    assert {"met", "missed"} & set(last.split())
 
 
 def test_bound_below_a_value_is_printed_in_capitals_and_ends_with_1(

@@ -19,7 +19,7 @@ from edgeflow_opt.problem.arrays import arrays_of
 from tests.effort import examples
 from tests.strategies import problems_with_schedules
 
-QUICK = settings(max_examples=examples(150))
+QUICK = settings(max_examples=examples(100))
 
 
 @QUICK

@@ -203,7 +203,7 @@ class Twice:
         return decision
 
 
-@settings(max_examples=examples(120))
+@settings(max_examples=examples(100))
 @given(
     traces(),
     st.sampled_from(("edgeflow", "edgeflow-select")),

@@ -193,7 +193,7 @@ def test_a_long_migration_makes_a_worse_mode_worth_using() -> None:
     assert arrays_of(problem).mode_kept.all()
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(problems(max_jobs=2, max_slots=4))
 def test_dropped_modes_are_never_needed(problem: EpochProblem) -> None:
     """The optimum is the same, level by level, without the modes that are dropped."""

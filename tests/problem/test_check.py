@@ -436,7 +436,7 @@ def _true_of(problem: EpochProblem, allocations: list[Allocation]) -> Schedule:
     )
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(100))
 @given(
     drawn=problems_with_schedules(),
     data=st.data(),
@@ -502,7 +502,7 @@ def _with_outcome(schedule: Schedule, position: int, **changes: Any) -> Schedule
     return dataclasses.replace(schedule, outcomes=tuple(outcomes))
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(100))
 @given(drawn=problems_with_schedules(max_jobs=3), data=st.data())
 def test_random_plans_are_judged_as_the_rules_say(
     drawn: tuple[EpochProblem, Schedule], data: st.DataObject

@@ -86,7 +86,7 @@ OVERHEADS = st.sampled_from(["none", "1.5,4", "elasticflow"])
 MERGES = st.sampled_from([0.0, 0.0, 5.0])
 
 
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(100))
 @given(jobs_strategy(), sites_strategy(), st.integers(0, 999), OVERHEADS, MERGES)
 def test_histories_keep_every_rule(jobs, sites, seed, overhead, merge_s):
     """Whatever a policy does: the checker passes, capacity holds, work is the integral of rates."""

@@ -21,7 +21,7 @@ def _sums(weights: list[float]) -> list[float]:
                    for c in itertools.combinations(weights, k)})  # fmt: skip
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(100))
 @given(WEIGHTS, st.floats(0.0, 1.2), st.sampled_from([0.0, FLOAT_SLACK]))
 def test_no_attainable_value_within_the_bound_is_lost(
     weights: list[float], share: float, slack: float
@@ -34,7 +34,7 @@ def test_no_attainable_value_within_the_bound_is_lost(
     assert 0.0 <= rounded <= sum(weights)
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(WEIGHTS)
 def test_every_attainable_value_stays_itself(weights: list[float]) -> None:
     """A bound that is attained is not rounded below its value, and with slack not above the next."""

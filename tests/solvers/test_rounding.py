@@ -73,7 +73,7 @@ def _is_real(model: SparseModel, x: tuple[int, ...]) -> bool:
     return all(t >= 0 for t in _activities(model, list(map(Fraction, model.values)), x))
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(100))
 @given(WORKS, st.lists(SHARES, min_size=1, max_size=6))
 def test_whole_rows_err_on_the_safe_side(work: float, shares: list[float]) -> None:
     """Optimistic rows admit every real point, pessimistic ones none that the real row refuses."""
@@ -88,7 +88,7 @@ def test_whole_rows_err_on_the_safe_side(work: float, shares: list[float]) -> No
             assert real
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(WORKS, st.lists(SHARES, min_size=1, max_size=6))
 def test_rounding_moves_a_row_by_next_to_nothing(work: float, shares: list[float]) -> None:
     """Points clear of the row by 1e-7 of the work are judged alike in both directions."""
@@ -102,7 +102,7 @@ def test_rounding_moves_a_row_by_next_to_nothing(work: float, shares: list[float
 
 
 @pytest.mark.parametrize("rounding", ["optimistic", "pessimistic"])
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(work=WORKS, shares=st.lists(SHARES, min_size=1, max_size=8), factor=st.floats(1.0, 1.1))
 def test_sums_stay_small(rounding: str, work: float, shares: list[float], factor: float) -> None:
     """The coefficients of a row sum to 2^30 at most, but for what rounding up adds to each."""
@@ -113,7 +113,7 @@ def test_sums_stay_small(rounding: str, work: float, shares: list[float], factor
     assert (whole.steps == 1)[model.integer].all()
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(WORKS, st.lists(SHARES, min_size=1, max_size=5))
 def test_every_share_of_work_has_its_steps(work: float, shares: list[float]) -> None:
     """In both directions a plan may claim the share of work that it does, rounded to a step."""
@@ -147,7 +147,7 @@ def test_whole_rows_are_kept_as_they_are() -> None:
         assert whole.hint is None
 
 
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(100))
 @given(
     st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-5, 5).map(float)), min_size=1, max_size=8)
 )

@@ -51,7 +51,7 @@ def assert_sound(topology: Topology, placement, demands: dict[str, int]) -> None
     st.lists(st.lists(POWERS, max_size=30), min_size=1, max_size=6),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(100))
 def test_where_the_counts_fit_there_is_an_aligned_placement(per_node, num_gpus, rounds, random):
     """Powers of two in nodes of a power of two: nobody waits or spreads, whatever came before."""
     topology = Topology(num_gpus=num_gpus, gpus_per_node=per_node)
@@ -78,7 +78,7 @@ def test_where_the_counts_fit_there_is_an_aligned_placement(per_node, num_gpus, 
     st.sets(st.integers(0, 39), max_size=10),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(100))
 def test_any_counts_are_placed_soundly(
     per_node, num_gpus, rounds, may_move, may_spread, down, random
 ):

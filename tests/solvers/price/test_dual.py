@@ -107,7 +107,7 @@ def test_hull_bound_equals_tight_lp_on_generated_instances(seed: int) -> None:
 
 
 @given(problem=problems())
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(100))
 def test_bounds_hold_against_brute_force(problem: EpochProblem) -> None:
     """Optimum <= bound with integer plans <= hull bound, whatever the features of the instance."""
     best = optimum(problem)

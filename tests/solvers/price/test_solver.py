@@ -25,7 +25,7 @@ FEW = {"moves": 200, "exact_iterations": 10}
 
 
 @given(problem=problems())
-@settings(max_examples=examples(120))
+@settings(max_examples=examples(100))
 def test_value_and_bound_enclose_the_optimum(problem: EpochProblem) -> None:
     """Value <= optimum <= bound on every kind of instance; infeasible only where it is true."""
     best = optimum(problem)
