@@ -23,11 +23,29 @@ def _parts(package_name: str, *passed_over: str) -> tuple[str, ...]:
     return (package_name, *parts)
 
 
+def _policies() -> tuple[str, ...]:
+    """Return the modules of the built-in policies, in the order of their registry."""
+    from edgeflow_opt.policies import POLICIES
+
+    built_in = vars(POLICIES)["_built_in"].values()
+    modules = (entry.partition(":")[0].removeprefix(f"{PACKAGE}.") for entry in built_in)
+    return tuple(dict.fromkeys(modules))
+
+
 #: Pages of the reference, and the packages and modules of ``edgeflow_opt`` that each describes.
 PAGES: dict[str, tuple[str, ...]] = {
     "problem": ("problem", *_parts("problem.constraints", "base", "registry")),
-    "solvers": ("solvers", "solvers.exchange", "solvers.pulp"),
-    "policies": ("policies",),
+    "solvers": (
+        "solvers",
+        "solvers.exchange",
+        "solvers.pulp",
+        "solvers.base",
+        "solvers.auto",
+        "solvers.greedy.options",
+        "solvers.price.dual",
+        "solvers.plan.solver",
+    ),
+    "policies": ("policies", *_policies()),
     "workloads": ("workloads",),
     "simulation": ("simulation", "simulation.placement", "simulation.analyser"),
     "clairvoyant": ("clairvoyant",),
