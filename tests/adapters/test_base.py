@@ -110,6 +110,22 @@ def test_the_loop_goes_on_after_faults_of_the_cluster(session: EpochSession) -> 
         follow(cluster, session, interval_s=0.01, stop=threading.Event())
 
 
+def test_a_cluster_that_can_tell_of_changes_is_waited_for(session: EpochSession) -> None:
+    """The seconds that may be waited at most go to the cluster, and the loop sleeps none itself."""
+    cluster = ToyCluster([job("a", work=450.0)], step_s=10.0)
+    stop = threading.Event()
+    waits: list[float] = []
+
+    def wait(limit_s: float) -> None:
+        waits.append(limit_s)
+        if len(waits) == 3:
+            stop.set()
+
+    follow(cluster, session, interval_s=1e6, stop=stop, wait=wait)
+    assert len(waits) == 3
+    assert all(0.0 <= limit_s < 1e6 for limit_s in waits)
+
+
 def test_an_interval_that_is_none_is_refused(session: EpochSession) -> None:
     """The loop must not turn without a pause."""
     with pytest.raises(UsageError, match="option interval_s: must be a number of seconds above 0"):
