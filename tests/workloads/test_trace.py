@@ -53,9 +53,10 @@ def test_a_generated_trace_makes_a_valid_problem() -> None:
     trace = generate_trace(30, 1, best_effort_share=0.2)
     for servers in (0, 4):
         sites = cluster(16, servers, tide="daily", start_s=trace.start, end_s=trace.end)
-        EpochProblem(
+        problem = EpochProblem(
             grid=Grid.uniform(trace.start, 3600.0, 24), sites=sites, jobs=trace.jobs(max_gpus=16)
         )
+        assert (len(problem.jobs), len(problem.sites)) == (30, 2)
 
 
 def test_deadlines_are_redrawn_within_the_range_and_by_seed() -> None:
