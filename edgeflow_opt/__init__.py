@@ -53,10 +53,12 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers import SolveOptions as SolveOptions
     from edgeflow_opt.solvers import SolveResult as SolveResult
     from edgeflow_opt.solvers import solve as solve
+    from edgeflow_opt.solvers import solve_async as solve_async
     from edgeflow_opt.solvers import warm_up as warm_up
     from edgeflow_opt.solvers.exchange import export as export
     from edgeflow_opt.solvers.exchange import import_solution as import_solution
     from edgeflow_opt.solvers.pulp import to_pulp as to_pulp
+    from edgeflow_opt.versions import show_versions as show_versions
     from edgeflow_opt.workloads import Trace as Trace
     from edgeflow_opt.workloads import cluster as cluster
     from edgeflow_opt.workloads import read_trace as read_trace
@@ -107,10 +109,12 @@ _HOMES = {
         "SolveOptions",
         "SolveResult",
         "solve",
+        "solve_async",
         "warm_up",
     ),
     "edgeflow_opt.solvers.exchange": ("export", "import_solution"),
     "edgeflow_opt.solvers.pulp": ("to_pulp",),
+    "edgeflow_opt.versions": ("show_versions",),
     "edgeflow_opt.workloads": ("Trace", "cluster", "read_trace"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -28,7 +28,7 @@ BELOW["adapters"] = frozenset(BELOW)
 BELOW["cli"] = frozenset(BELOW)
 
 #: Modules that every layer may use.
-COMMON = frozenset({"errors", "registry", "_version"})
+COMMON = frozenset({"errors", "registry", "_version", "versions"})
 
 #: Modules at the top that may use everything.
 FACE = frozenset({"__init__", "__main__"})

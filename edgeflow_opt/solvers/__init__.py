@@ -1,5 +1,6 @@
 """How it is solved: a registry of solvers, and one front door that checks what they return."""
 
+from edgeflow_opt.solvers.asynchronous import solve_async as solve_async
 from edgeflow_opt.solvers.base import Capabilities as Capabilities
 from edgeflow_opt.solvers.base import Draft as Draft
 from edgeflow_opt.solvers.base import SolveOptions as SolveOptions

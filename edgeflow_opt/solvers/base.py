@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -59,6 +60,9 @@ class SolveOptions:
         raised in it ends the solve as Ctrl-C does; any other exception ends it too, is then the
         cause of a :class:`~edgeflow_opt.errors.CallbackError`, and what was found until then is the
         ``result`` of that. It is not called again.
+    cancelled
+        An event that ends the solve soon when somebody sets it, from any thread: the incumbent comes
+        back with limit ``interrupted``, as on Ctrl-C. None = nobody will. It is never set here.
     """
 
     time_limit_s: float | None = DEFAULT_TIME_LIMIT_S
@@ -70,6 +74,7 @@ class SolveOptions:
     prices: CapacityPrices | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     on_progress: Callable[[Progress], None] | None = field(default=None, compare=False)
+    cancelled: threading.Event | None = field(default=None, compare=False)
 
 
 def take_flag(options: SolveOptions, name: str, *, default: bool, solver: str) -> bool:
@@ -162,7 +167,7 @@ class SolveResult:
     trace
         Improvements in their order, the last one as good as the result.
     options
-        The options in effect.
+        The options in effect, but for `on_progress` and `cancelled`, which belong to the call.
     prices
         Capacity prices behind the bound, to begin the next solve from; None where the solver has
         none.

@@ -71,6 +71,8 @@ class SolveControl:
     unit
         What values and bounds are multiplied by before they are told (see
         :mod:`edgeflow_opt.solvers.units`).
+    cancelled
+        An event of the caller that ends the solve when set; None = there is none.
     """
 
     def __init__(
@@ -78,12 +80,14 @@ class SolveControl:
         time_limit_s: float | None,
         on_progress: Callable[[Progress], None] | None = None,
         unit: float = 1.0,
+        cancelled: threading.Event | None = None,
     ) -> None:
         self._start = time.perf_counter()
         self._limit_s = time_limit_s
         self._on_progress = on_progress
         self._unit = unit
         self._cancelled = threading.Event()
+        self._cancelled_outside = cancelled
         self._needless: Callable[[], bool] = lambda: False
         self._believes_values = True
         # Of all parts together.
@@ -175,7 +179,8 @@ class SolveControl:
     @property
     def interrupted(self) -> bool:
         """Whether the solve was cancelled or interrupted."""
-        return self._cancelled.is_set()
+        outside = self._cancelled_outside
+        return self._cancelled.is_set() or (outside is not None and outside.is_set())
 
     @property
     def stopped(self) -> bool:

@@ -10,6 +10,7 @@ import importlib.util
 import logging
 import math
 import sys
+import threading
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -131,7 +132,9 @@ def solve(
             "result give result.prices"
         )
     seen, unit = in_unit_of_solvers(problem)
-    control = SolveControl(options.time_limit_s, options.on_progress, unit.level_1)
+    control = SolveControl(
+        options.time_limit_s, options.on_progress, unit.level_1, options.cancelled
+    )
     if options.warm_start is not None:
         options = dataclasses.replace(options, warm_start=_start_of(problem, options.warm_start))
     asked = options
@@ -180,7 +183,7 @@ def solve(
             prices=None
             if draft.dual is None
             else CapacityPrices.of_slots(problem, draft.dual.prices * unit.weight),
-            options=options,
+            options=dataclasses.replace(options, on_progress=None, cancelled=None),
             versions=versions(chosen.capabilities.requires),
         )
 
@@ -274,6 +277,10 @@ def checked_options(options: SolveOptions, changes: dict[str, Any]) -> SolveOpti
             f"known are {', '.join(names)}"
         )
     options = dataclasses.replace(options, **changes)
+    if options.cancelled is not None and not isinstance(options.cancelled, threading.Event):
+        raise UsageError(
+            f"option cancelled: must be a threading.Event, got {type(options.cancelled).__name__}"
+        )
     limit = options.time_limit_s
     if limit is not None and not (_is_number(limit) and math.isfinite(limit) and limit > 0):
         raise UsageError(

@@ -16,7 +16,7 @@ from edgeflow_opt.policies import POLICIES
 from edgeflow_opt.solvers import SOLVERS, SolveOptions
 from tests.cli.helpers import INSTANCE, ScriptedSolver, edgeflow
 
-versions = importlib.import_module("edgeflow_opt.cli.versions")
+versions = importlib.import_module("edgeflow_opt.versions")
 
 Install = Callable[..., None]
 
@@ -138,10 +138,10 @@ def test_debug_shows_the_log() -> None:
         logging.getLogger("edgeflow_opt.some.module").debug("heed me")
         logging.getLogger("numba").debug("never mind")
 
-    honest = versions.versions_document
+    honest = versions.shown_versions
     for flags, expected in ((["--debug"], ["heed me"]), ([], [])):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(versions, "versions_document", lambda: (speak(), honest())[1])
+            patch.setattr(versions, "shown_versions", lambda: (speak(), honest())[1])
             assert names_in(edgeflow(*flags, "versions").err) == expected
 
 

@@ -1,0 +1,96 @@
+"""Solves beside other work, and solves that somebody ends."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import threading
+import time
+
+import pytest
+
+import edgeflow_opt as ef
+from edgeflow_opt.problem import Limit
+from edgeflow_opt.workloads import generate_problem
+
+
+def hard() -> ef.EpochProblem:
+    """Return an instance whose levels take many seconds to prove."""
+    return generate_problem(60, 24, load=1.6, seed=3)
+
+
+def test_the_loop_goes_on_while_solves_run() -> None:
+    """Two solves and other work of the loop go side by side, and both results are checked ones."""
+    problem = hard()
+    ticks = 0
+
+    async def work() -> list[ef.SolveResult]:
+        nonlocal ticks
+        solves = [
+            asyncio.create_task(ef.solve_async(problem, name, time_limit_s=0.5, levels=1))
+            for name in ("price", "greedy")
+        ]
+        while not all(task.done() for task in solves):
+            ticks += 1
+            await asyncio.sleep(0.005)
+        return [task.result() for task in solves]
+
+    for result in asyncio.run(work()):
+        assert result.schedule is not None
+        assert ef.check(problem, result.schedule).valid
+    assert ticks > 1
+
+
+def test_cancelling_the_task_ends_the_solve() -> None:
+    """A task that is cancelled raises, and its solver does not work on behind it."""
+
+    async def work() -> None:
+        async with asyncio.timeout(0.3):
+            await ef.solve_async(hard(), "auto", time_limit_s=120)
+
+    begin = time.perf_counter()
+    with pytest.raises(TimeoutError):
+        asyncio.run(work())
+    # The thread would otherwise be waited for: two minutes.
+    assert time.perf_counter() - begin < 60.0
+
+
+@pytest.mark.parametrize("solver", ["auto", "cpsat", "highs", "price", "plan"])
+def test_an_event_ends_the_solve_and_keeps_the_incumbent(solver: str) -> None:
+    """Set from another thread it ends every solver, whose plan so far comes back checked."""
+    cancelled = threading.Event()
+    problem = hard()
+
+    def on_progress(point: object) -> None:
+        # The first plan is there: from another thread, as a caller would.
+        threading.Timer(0.05, cancelled.set).start()
+
+    result = ef.solve(
+        problem, solver, time_limit_s=120, on_progress=on_progress, cancelled=cancelled
+    )
+    assert result.schedule.seconds < 60.0
+    assert result.limit is Limit.INTERRUPTED
+    assert result.schedule is not None
+    assert ef.check(problem, result.schedule).valid
+    assert pickle.loads(pickle.dumps(result)).value == result.value
+
+
+def test_the_event_is_never_set_by_the_solver() -> None:
+    """The event belongs to the caller, whose other solves may watch it too."""
+    cancelled = threading.Event()
+    ef.solve(hard(), "greedy", cancelled=cancelled)
+    assert not cancelled.is_set()
+
+
+def test_anything_but_an_event_is_refused() -> None:
+    """A callable, say, would never be asked."""
+    with pytest.raises(ef.UsageError, match=r"option cancelled: must be a threading\.Event"):
+        ef.solve(hard(), "greedy", cancelled=lambda: True)
+
+
+def test_show_versions(capsys: pytest.CaptureFixture[str]) -> None:
+    """What reports of faults need is printed, one line each."""
+    ef.show_versions()
+    out = capsys.readouterr().out
+    for name in ("edgeflow_opt", "python", "platform", "ortools", "highspy"):
+        assert f"\n{name} " in f"\n{out}"
