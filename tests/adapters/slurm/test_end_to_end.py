@@ -122,7 +122,7 @@ def test_a_job_that_misses_its_deadline_under_backfill_meets_it_by_our_plan(
         "--margin=10", "--time-limit=0.5",
     )  # fmt: skip
     try:
-        wait_until("the first decision", following.decisions)
+        wait_until("the first decision", following.decisions, 4 * PATIENCE_S)
         # 40 s on four GPUs for the long job, 35 s on two for the urgent one.
         shape = ("--nodes=2", "--ntasks-per-node=1", "--gres=gpu:2")
         long = {"work": 160, "restart_s": 2, "migration_s": 2}
