@@ -155,6 +155,7 @@ def test_the_portfolio_tells_which_part_found_what() -> None:
     assert _statistics_name_the_parts(result)
     sources = {point.source for point in result.trace}
     assert sources <= {
-        "reachable jobs", "empty plan", "greedy", "price", "highs", "cpsat", "auto", "warm start",
+        "reachable jobs", "empty plan", "greedy", "price", "plan", "highs", "cpsat", "auto",
+        "warm start",
     }  # fmt: skip
     assert "greedy" in sources or "price" in sources

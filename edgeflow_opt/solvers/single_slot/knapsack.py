@@ -40,6 +40,13 @@ if TYPE_CHECKING:
 #: Choices beside the best one of their job in the first core, and growth of a core that fails.
 _FIRST_CORE, _CORE_GROWTH = 150, 4
 
+#: The last core is taken at once if it has at most so many times the choices of the next.
+_NEARLY = 4.0
+
+#: Cores from this place on are solved without presolve: the MIP engine takes twice as long with it
+#: on them, but far less on the first ones.
+_LARGE_CORE = _FIRST_CORE * _CORE_GROWTH**2
+
 #: What an unfinished core may leave open, as a share of what is open as a whole.
 _LOOSE = 0.2
 
@@ -275,13 +282,22 @@ def select(
         width = math.inf if place >= len(order) else float(order[place])
         if chosen is not None:
             # Beyond this nothing can be part of a better solution.
-            width = min(width, _gap(dual.bound, value))
+            last = _gap(dual.bound, value)
+            if np.count_nonzero(dual.regret <= last) <= _NEARLY * np.count_nonzero(
+                dual.regret <= width
+            ):
+                width = last
+            width = min(width, last)
         near = dual.regret <= width
         whole = bool(near.all())
         # A core that cannot be the last one need not be solved to the end.
         open_gap = _gap(dual.bound, value) if chosen is not None else 0.0
         loose = 0.0 if whole or width >= open_gap else _LOOSE * open_gap
-        found = _solve_core(problem, near, loose, engine, options, control)
+        params: dict[str, Any] = {"mip_abs_gap": loose} if loose > 0.0 else {}
+        if place >= _LARGE_CORE:
+            params["presolve"] = "off"
+        asked = replace(options, params=params) if params else options
+        found = _solve_core(problem, near, engine, asked, control)
         core_size = found.size
         if found.chosen is not None:
             worth = float(problem.value[found.chosen].sum())
@@ -327,15 +343,11 @@ class _CoreAnswer:
 def _solve_core(
     problem: Knapsack,
     near: BoolArray,
-    loose: float,
     engine: Engine,
     options: SolveOptions,
     control: SolveControl,
 ) -> _CoreAnswer:
-    """Solve the problem with the choices `near` alone; jobs with one of them are decided.
-
-    It is solved to within `loose` of its optimum.
-    """
+    """Solve the problem with the choices `near` alone; jobs with one of them are decided."""
     group = problem.group
     counts = np.bincount(group[near], minlength=len(problem.first))
     decided = np.nonzero(near & (counts[group] == 1))[0]
@@ -366,7 +378,7 @@ def _solve_core(
         rounding="optimistic",
         hint=None,
         seconds=control.left_s,
-        options=replace(options, params={"mip_abs_gap": loose}) if loose > 0.0 else options,
+        options=options,
         control=control,
     )
     chosen = None
