@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeflow_opt.formulations.plans import walk
+from edgeflow_opt.formulations.plans import trim, usage, walk
 from edgeflow_opt.formulations.states import counting
 
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.sparse import ModelBuilder
-    from edgeflow_opt.problem.arrays import BoolArray, IntArray, ProblemArrays
+    from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
 
 
 def add_linear_rows(
@@ -80,6 +80,19 @@ def obeys_rows(arrays: ProblemArrays, plan: IntArray) -> bool:
     return bool((reached <= rows.limits).all())
 
 
+def brought_within_rows(arrays: ProblemArrays, plan: IntArray) -> IntArray:
+    """Return a plan matrix, none the better for any slot after completion, within the constraints.
+
+    What breaks one is given back (:func:`within_rows`), and what is then left goes to other jobs
+    (:func:`with_jobs_inserted`). A plan that breaks none comes back as it is, but for such slots.
+    """
+    if not arrays.rows.num_rows:
+        return plan
+    plan = trim(arrays, plan)
+    within = within_rows(arrays, plan)
+    return plan if within is plan else trim(arrays, with_jobs_inserted(arrays, within))
+
+
 def within_rows(arrays: ProblemArrays, plan: IntArray) -> IntArray:
     """Return what is left of a plan matrix when units are given back until the constraints hold.
 
@@ -136,3 +149,111 @@ def _give_back(
             return
     plan[job] = before
     plan[job] = -1
+
+
+def with_jobs_inserted(arrays: ProblemArrays, plan: IntArray) -> IntArray:
+    """Return a plan within the constraints with further jobs in the units that it leaves.
+
+    Jobs that miss their deadlines, the heavier ones first and of equals those with the earlier
+    deadline, are given the earliest slots of one mode that capacities and constraints leave, in the
+    mode that holds the fewest GPU-seconds, where that meets the deadline.
+
+    Parameters
+    ----------
+    arrays
+        The instance.
+    plan
+        (n, T) a plan matrix that obeys capacities and constraints.
+    """
+    rows = arrays.rows
+    done = walk(arrays, plan)
+    missed = np.flatnonzero(arrays.has_deadline & ~done.met)
+    if not rows.num_rows or not len(missed):
+        return plan
+    plan = plan.copy()
+    free = arrays.capacity - usage(arrays, plan)
+    spare = rows.limits - rows.reached(rows.held(arrays, plan), done.met)
+    owner = arrays.mode_job[rows.mode]
+    by_job = np.argsort(owner, kind="stable")
+    first = np.searchsorted(owner[by_job], np.arange(arrays.num_jobs + 1))
+    useful = arrays.useful_lengths()
+    for job in missed[np.lexsort((arrays.deadline[missed], -arrays.weight[missed]))].tolist():
+        entries = by_job[first[job] : first[job + 1]]
+        about = rows.met_job == job
+        of_met = np.zeros(rows.num_rows)
+        np.add.at(of_met, rows.met_row[about], rows.met_value[about])
+        before = plan[job].copy()
+        units = np.zeros_like(free)
+        held = before >= 0
+        np.add.at(
+            units, (arrays.mode_site[before[held]], np.flatnonzero(held)),
+            arrays.mode_units[before[held]],
+        )  # fmt: skip
+        mine = entries[before[rows.slot[entries]] == rows.mode[entries]]
+        given = np.bincount(rows.row[mine], rows.value[mine], minlength=rows.num_rows)
+        # What it holds in vain would be given back.
+        room, left = free + units, spare + given
+        best = _cheapest(arrays, plan, job, entries, room, left, of_met, useful[job])
+        plan[job] = before if best is None else best
+        if best is not None:
+            used = np.zeros_like(free)
+            held = best >= 0
+            np.add.at(
+                used, (arrays.mode_site[best[held]], np.flatnonzero(held)),
+                arrays.mode_units[best[held]],
+            )  # fmt: skip
+            mine = entries[best[rows.slot[entries]] == rows.mode[entries]]
+            taken = np.bincount(rows.row[mine], rows.value[mine], minlength=rows.num_rows)
+            free, spare = room - used, left - taken - of_met
+    return plan
+
+
+def _cheapest(
+    arrays: ProblemArrays,
+    plan: IntArray,
+    job: int,
+    entries: IntArray,
+    room: IntArray,
+    left: FloatArray,
+    of_met: FloatArray,
+    useful: FloatArray,
+) -> IntArray | None:
+    """Return the (T,) plan of fewest GPU-seconds in one mode that meets a job; None = none does."""
+    rows, best, least = arrays.rows, None, np.inf
+    slots = np.arange(arrays.num_slots)
+    in_time = (slots >= arrays.first_slot[job]) & (slots < arrays.end_slot[job])
+    for mode in range(int(arrays.mode_start[job]), int(arrays.mode_start[job + 1])):
+        bound = arrays.running_mode[job] not in (-1, mode) and not arrays.malleable[job]
+        if not arrays.mode_usable[mode] or bound:
+            continue
+        open_slots = in_time & (room[arrays.mode_site[mode]] >= arrays.mode_units[mode])
+        mine = entries[rows.mode[entries] == mode]
+        tight = rows.value[mine] > left[rows.row[mine]]
+        open_slots[rows.slot[mine][tight]] = False
+        chosen = np.flatnonzero(open_slots)
+        enough = np.cumsum(useful[chosen]) * arrays.mode_rate[mode] >= arrays.required[job]
+        if not enough.any():
+            continue
+        # As many as do the work without losses, and, where these cost too much, all.
+        for count in (int(enough.argmax()) + 1, len(chosen)):
+            row = np.full(arrays.num_slots, -1, dtype=np.int64)
+            row[chosen[:count]] = mode
+            plan[job] = row
+            cost = float(arrays.mode_cost[mode] * arrays.lengths[chosen[:count]].sum())
+            if cost >= least or not walk(arrays, plan).met[job]:
+                continue
+            row = trim(arrays, plan)[job]
+            held = mine[row[rows.slot[mine]] == mode]
+            sums = np.bincount(rows.row[held], rows.value[held], minlength=rows.num_rows)
+            one_run = arrays.malleable[job] or _is_one_run(arrays, job, row)
+            if one_run and (sums + of_met <= left).all():
+                best, least = row, cost
+                break
+    return best
+
+
+def _is_one_run(arrays: ProblemArrays, job: int, row: IntArray) -> bool:
+    """Whether a moldable job may follow the plan `row`, which is in one mode."""
+    held = np.flatnonzero(row >= 0)
+    whole = int(held[-1] - held[0]) + 1 == len(held)
+    return whole and (int(arrays.running_mode[job]) < 0 or int(held[0]) == 0)

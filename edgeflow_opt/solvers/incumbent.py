@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeflow_opt.formulations.linear_rows import obeys_rows, within_rows
+from edgeflow_opt.formulations.linear_rows import brought_within_rows, obeys_rows
 from edgeflow_opt.formulations.plans import allocations_of, trim, usage, walk
 from edgeflow_opt.problem import evaluate
 
@@ -51,10 +51,10 @@ class Incumbent:
     def offer(self, plan: IntArray, source: str) -> bool:
         """Take `plan` if it obeys capacities and hard deadlines and is better; tell whether so.
 
-        Of a plan that passes the constraints of the instance, what is left within them.
+        A plan that breaks a constraint of the instance is brought within it first.
         """
         arrays = self._arrays
-        plan = trim(arrays, within_rows(arrays, trim(arrays, plan)))
+        plan = trim(arrays, brought_within_rows(arrays, plan))
         met = walk(arrays, plan).met
         if (usage(arrays, plan) > arrays.capacity).any() or (arrays.must_meet & ~met).any():
             self.rejected += 1

@@ -7,8 +7,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgeflow_opt.errors import UnsupportedError
+from edgeflow_opt.formulations.linear_rows import obeys_rows, with_jobs_inserted, within_rows
+from edgeflow_opt.formulations.plans import usage, walk
 from edgeflow_opt.problem import EpochProblem, SolveStatus, check
+from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import SolveResult, solve
+from edgeflow_opt.solvers.greedy import GreedyOptions, heuristic_plan
 from tests.problem.constraints.drawn import best_value, constraints
 from tests.strategies import problems
 
@@ -56,6 +60,11 @@ def test_heuristics_give_back_what_breaks_a_constraint(problem: EpochProblem) ->
     """The greedy and its selecting variant return a valid schedule, or say that they have none."""
     for solver in ("greedy", "edgeflow-select"):
         result = solve(problem, solver)
+        # The portfolio begins with them, whatever time it has.
+        hurried = solve(problem, "auto", time_limit_s=1e-3)
+        if result.objective is not None and solver == "greedy":
+            assert hurried.objective is not None
+            assert hurried.objective.level_1 >= result.objective.level_1 - 1e-9
         if result.objective is None:
             assert result.status is SolveStatus.NO_SOLUTION
             names = {constraint.type for constraint in problem.constraints}
@@ -87,3 +96,16 @@ def test_engines_without_rows_refuse(solver: str) -> None:
     problem = generate_problem(4, 4, 1).replace(constraints=(GroupQuota(gpus=2),))
     with pytest.raises(UnsupportedError, match=f"'{solver}' does not support .*'group_quota'"):
         solve(problem, solver)
+
+
+@QUICK
+@given(problem=constrained())
+def test_inserting_jobs_never_loses_any(problem: EpochProblem) -> None:
+    """Units given back go to jobs that miss their deadlines, within all rules, at nobody's cost."""
+    arrays = arrays_of(problem)
+    plan = within_rows(arrays, heuristic_plan(arrays, GreedyOptions()))
+    filled = with_jobs_inserted(arrays, plan)
+    before, after = walk(arrays, plan).met, walk(arrays, filled).met
+    assert (after | ~before).all()
+    assert (usage(arrays, filled) <= arrays.capacity).all()
+    assert obeys_rows(arrays, filled) or not obeys_rows(arrays, plan)

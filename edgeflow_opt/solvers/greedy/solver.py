@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from edgeflow_opt.formulations.linear_rows import obeys_rows, within_rows
+from edgeflow_opt.formulations.linear_rows import brought_within_rows, obeys_rows
 from edgeflow_opt.formulations.plans import walk
 from edgeflow_opt.problem import SolveStatus
 from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
@@ -205,8 +205,8 @@ class GreedySolver:
 
         def variant(select_jobs: bool) -> _Answer:
             plan = _plan(arrays, greedy_options, select_jobs, tables)
-            # The rules know capacities only: what breaks a constraint is given back.
-            plan = within_rows(arrays, plan)
+            # The rules know capacities only: what breaks a constraint goes to others.
+            plan = brought_within_rows(arrays, plan)
             walked = walk(arrays, plan)
             if not obeys_rows(arrays, plan) or np.any(arrays.must_meet & ~walked.met):
                 return None
