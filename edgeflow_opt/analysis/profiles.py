@@ -59,8 +59,9 @@ def performance_profiles(rows: Sequence[Row], measure: str = "seconds") -> tuple
     rows
         Of a comparison.
     measure
-        ``"seconds"``: wall time; success is a proof (of optimality or infeasibility), so heuristics
-        never succeed. ``"value"``: best value of any solver over its own, so that smaller is better
+        ``"seconds"``: wall time to the proof of level 1 or of infeasibility
+        (:attr:`~edgeflow_opt.analysis.rows.Row.proof_s`), so heuristics never succeed; what levels
+        below take after it does not count. ``"value"``: best value of any solver over its own, so that smaller is better
         here too; success is a schedule with a value above 0 (all succeed where none has more
         than 0).
 
@@ -99,9 +100,7 @@ def _ratios(run: dict[str, Row], measure: str) -> dict[str, float]:
     if measure == "seconds":
         # Below a microsecond a clock tells nothing.
         times = {
-            solver: max(row.seconds, 1e-6)
-            for solver, row in run.items()
-            if row.seconds is not None and row.status in ("optimal", "infeasible")
+            solver: max(row.proof_s, 1e-6) for solver, row in run.items() if row.proof_s is not None
         }
         best = min(times.values(), default=1.0)
         return {solver: seconds / best for solver, seconds in times.items()}

@@ -89,6 +89,19 @@ class Row:
         """Whether the solver ended without a result; a proof of infeasibility is one."""
         return self.status == FAILED
 
+    @property
+    def proof_s(self) -> float | None:
+        """Seconds until level 1 was proven, or the instance infeasible; None = neither was.
+
+        A solver that goes on to the levels below takes longer in all.
+        """
+        if self.status not in ("optimal", "infeasible"):
+            return None
+        for seconds, value, bound in self.trace:
+            if value is not None and bound is not None and value >= bound - 1e-6 * abs(value):
+                return seconds
+        return self.seconds
+
     def document(self) -> dict[str, Any]:
         """Return the row as an object of format ``edgeflow-compare/1``."""
         found = {_KEYS.get(f.name, f.name): getattr(self, f.name) for f in fields(self)}

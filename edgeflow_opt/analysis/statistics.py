@@ -81,7 +81,8 @@ class PairedTest:
     wins, ties, losses
         Pairs in which the first has the larger, the same, or the smaller value.
     p_t
-        Two-sided p-value of the paired t-test; None from fewer than two pairs.
+        Two-sided p-value of the paired t-test; None from fewer than two pairs, and where all
+        differences are the same but not 0: without spread the test has nothing to go by.
     p_wilcoxon
         Two-sided p-value of Wilcoxon's signed-rank test (pairs without a difference by Pratt's
         rule); None from fewer than two pairs.
@@ -199,8 +200,9 @@ def _p_values(differences: Sequence[float]) -> tuple[float | None, float | None]
     if all(d == 0 for d in differences):
         return 1.0, 1.0
     stats = load("scipy.stats", "analysis", "a paired test")
+    p_t: float | None
     if max(differences) - min(differences) <= 1e-12 * max(abs(d) for d in differences):
-        p_t = 0.0  # no spread at all: the statistic is infinite
+        p_t = None
     else:
         p_t = float(stats.ttest_1samp(differences, 0.0).pvalue)
     p_wilcoxon = float(stats.wilcoxon(differences, zero_method="pratt", method="auto").pvalue)

@@ -12,8 +12,8 @@ from edgeflow_opt.cli.options import (
     AsJson,
     Output,
     Quiet,
-    TimeLimit,
     check_output,
+    positive,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def explain(
         list[str] | None,
         typer.Option("--job", metavar="ID", help="Explain this job only; repeatable."),
     ] = None,
-    time_limit: TimeLimit = DEFAULT_TIME_LIMIT_S,
+    time_limit: Annotated[
+        float, positive("--time-limit", "Seconds for all, the solves that it takes included.")
+    ] = DEFAULT_TIME_LIMIT_S,
     marginals: Annotated[
         bool,
         typer.Option("--marginals/--no-marginals", help="Tell what one more unit is worth."),
@@ -55,18 +57,18 @@ def explain(
     Every remedy is verified by a schedule of the changed instance. Where hard deadlines contradict
     each other, a minimal set of them is named, and the exit code is 3.
     """
+    from edgeflow_opt.analysis.explain import KERNELS
     from edgeflow_opt.analysis.explain import explain as run
     from edgeflow_opt.cli.console import json_text, show, show_json, stdout_kept_pure
     from edgeflow_opt.cli.inputs import only_one_stdin, read_instance, read_plan
     from edgeflow_opt.cli.warm_up import compile_once
     from edgeflow_opt.problem.files import write_text
-    from edgeflow_opt.solvers import kernels_of
 
     only_one_stdin([instance, schedule])
     check_output(output, instance, *([schedule] if schedule else []))
     problem = read_instance(instance)
     plan = None if schedule is None else read_plan(schedule)
-    compile_once(quiet, *kernels_of("auto"))
+    compile_once(quiet, *KERNELS)
     with stdout_kept_pure():
         found = run(problem, plan, jobs=job or None, time_limit_s=time_limit, marginals=marginals)
     document = found.document()

@@ -38,10 +38,12 @@ def compile_once(quiet: bool, *modules: str) -> float:
     with stdout_kept_pure():
         new = missing(*(modules or MODULES))
         if new and not quiet:
-            failures.say("Compiling kernels, once after installation; this may take a minute ...")
+            failures.say(
+                "Compiling kernels that are needed here for the first time; this may take a minute ..."
+            )
         if new:
             compile_in_parallel(*new)
     elapsed = time.perf_counter() - start
     if new and not quiet:
-        failures.say(f"Kernels compiled in {seconds(elapsed)} s; this is not done again.")
+        failures.say(f"Kernels compiled in {seconds(elapsed)} s; they are kept.")
     return elapsed

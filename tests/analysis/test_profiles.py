@@ -33,6 +33,16 @@ def test_only_proofs_succeed_in_time() -> None:
     assert (a.share(1), b.share(1), b.share(2), h.share(1e9)) == (1.0, 0.0, 0.5, 0.0)
 
 
+def test_time_to_a_proof_ends_with_the_proof() -> None:
+    """A solver that goes on to the levels below is not slower for that."""
+    polished = row(
+        "i", "a", status="optimal", value=3.0, seconds=5.0,
+        trace=((0.1, 2.0, 4.0), (0.5, 3.0, 4.0), (1.0, 3.0, 3.0)),
+    )  # fmt: skip
+    a, b = performance_profiles([polished, row("i", "b", status="optimal", value=3.0, seconds=4.0)])
+    assert (polished.proof_s, a.ratios, b.ratios) == (1.0, (1.0,), (4.0,))
+
+
 def test_values_of_zero() -> None:
     """Where nobody has more than 0 all who have a schedule are best."""
     rows = [row("i", "a", value=0.0), row("i", "b", value=0.0), row("i", "c", status="error")]

@@ -76,6 +76,15 @@ def test_no_difference() -> None:
     assert (test.p_t, test.p_wilcoxon, test.ties) == (1.0, 1.0, 2)
 
 
+def test_differences_without_spread() -> None:
+    """Where every unit tells the same difference a t-test has no scale, and says nothing."""
+    units = range(3)
+    a, b = ({f"u{i}": first + i for i in units} for first in (1.0, 3.0))
+    (test,) = paired_tests({"a": a, "b": b}, "value")
+    assert test.p_t is None
+    assert (test.difference.mean, test.losses, test.p_wilcoxon) == (-2.0, 3, 0.25)
+
+
 def test_reference_and_pairs_without_units() -> None:
     """With a reference all are held against it; pairs without a common unit are left out."""
     values = {"a": {"u": 1.0}, "b": {"u": 2.0}, "c": {"w": 1.0}}

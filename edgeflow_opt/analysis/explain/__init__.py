@@ -8,4 +8,5 @@ from edgeflow_opt.analysis.explain.data import Hold as Hold
 from edgeflow_opt.analysis.explain.data import JobExplanation as JobExplanation
 from edgeflow_opt.analysis.explain.data import Marginal as Marginal
 from edgeflow_opt.analysis.explain.data import Remedy as Remedy
+from edgeflow_opt.analysis.explain.front import KERNELS as KERNELS
 from edgeflow_opt.analysis.explain.front import explain as explain

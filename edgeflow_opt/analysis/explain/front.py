@@ -25,9 +25,13 @@ from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem import SolveStatus, check
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import kernels_of, warm_up
+from edgeflow_opt.solvers.kernels import PLAN
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem, Schedule
+
+#: Modules whose kernels its solves call: all that ``auto`` may, since no time of it is for compiling.
+KERNELS = (*kernels_of("auto"), PLAN)
 
 #: Share of the time for a schedule where none is given, and for the worth of capacity.
 _SOLVE_SHARE, _MARGINAL_SHARE = 0.3, 0.25
@@ -83,7 +87,7 @@ def explain(
         )
     if schedule is not None and not check(problem, schedule).valid:
         raise UsageError("schedule: must be valid; 'edgeflow check' tells why it is not")
-    warm_up(*kernels_of("auto"))
+    warm_up(*KERNELS)
     clock = Clock(time_limit_s)
     if schedule is None or schedule.objective is None:
         limit = None if time_limit_s is None else _SOLVE_SHARE * time_limit_s

@@ -129,7 +129,12 @@ def plot_gap(
     _plain_log_ticks(ax, begin, end)
     ax.set_ylim(0, max(1.0, 1.04 * largest))
     ax.set_xlabel("seconds")
-    ax.set_ylabel({"primal": "gap to the best known value (%)", "proven": "proven gap (%)"}[kind])
+    ax.set_ylabel(
+        {
+            "primal": "gap to the best known value (%)",
+            "proven": "gap to the own bound (% of the bound)",
+        }[kind]
+    )
     runs = max((curve.runs for curve in curves), default=0)
     what = {"primal": "Gap to the best known value", "proven": "Proven gap"}[kind]
     over = f", mean and range of {runs} runs" if runs > 1 else ""
