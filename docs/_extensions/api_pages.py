@@ -60,7 +60,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     ),
     "service": ("service", "service.settings"),
     "adapters": _parts("adapters", "base"),
-    "errors": ("errors", "registry"),
+    "errors": ("errors", "registry", "versions"),
     "formulations": (
         "problem.arrays",
         "problem.runs",
@@ -131,7 +131,9 @@ def places() -> dict[str, tuple[str, str]]:
         thing = getattr(top, name)
         if not name.startswith("_") and id(thing) not in seen:
             part = thing.__module__.split(".")[1]
-            page_name = next(name for name, modules in PAGES.items() if part in modules)
+            page_name = next((page for page, modules in PAGES.items() if part in modules), "")
+            if not page_name:
+                page_name, part = "errors", "errors"
             found[f"{PACKAGE}.{name}"] = (page_name, part)
     return found
 
