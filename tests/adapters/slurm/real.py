@@ -71,6 +71,7 @@ class RealSlurm:
             self.folder = Path(folder)
             self.folder.chmod(0o755)
             stack.callback(self._end)
+            stack.callback(self._cancel)
             self._begin()
             self._stack = stack.pop_all()
         return self
@@ -212,6 +213,14 @@ class RealSlurm:
                 )
             )
 
+    def _cancel(self) -> None:
+        """End all jobs while there is someone to end them: what keeps them outlives the daemons."""
+        with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):
+            self.run("scancel", f"--user={pwd.getpwuid(os.getuid()).pw_name}")
+            end = time.monotonic() + 20.0
+            while self.run("squeue", "--noheader") and time.monotonic() < end:
+                time.sleep(0.3)
+
     def _end(self) -> None:
         for program in reversed(self._programs):
             program.send_signal(signal.SIGTERM)
@@ -221,7 +230,7 @@ class RealSlurm:
             except subprocess.TimeoutExpired:
                 program.kill()
                 program.wait()
-        # Jobs and their keepers are in sessions of their own, and outlive the daemons.
+        # Jobs are in sessions of their own, and outlive the daemons.
         for process in self._left():
             with contextlib.suppress(psutil.Error):
                 process.kill()
