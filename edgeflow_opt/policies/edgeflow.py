@@ -341,7 +341,7 @@ class _JobTables:
 
     def serve(self, sites: Sequence[Site]) -> bool:
         """Whether the tables were made for these sites; capacities may differ."""
-        if _same(sites, self._served):
+        if same_sites(sites, self._served):
             return True
         if self._key != _site_key(sites):
             return False
@@ -410,7 +410,7 @@ class _JobTables:
         return _Kind(job.modes, first, mode_index, begin + level_start[0])
 
 
-def _same(sites: Sequence[Site], others: Sequence[Site]) -> bool:
+def same_sites(sites: Sequence[Site], others: Sequence[Site]) -> bool:
     """Whether these are the very same sites."""
     return len(sites) == len(others) and all(map(operator.is_, sites, others))
 

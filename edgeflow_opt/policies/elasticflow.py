@@ -10,10 +10,13 @@ import numpy as np
 
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.policies.base import Decision
-from edgeflow_opt.policies.edgeflow import EdgeFlowPolicy, own_signature
+from edgeflow_opt.policies.edgeflow import EdgeFlowPolicy, own_signature, same_sites
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from edgeflow_opt.policies.base import ClusterState
+    from edgeflow_opt.problem import Site
     from edgeflow_opt.solvers.greedy.kernel import Planned
 
 
@@ -76,6 +79,8 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
             fill=fill,
         )
         self._slot_s = slot_s
+        self._seen_sites: Sequence[Site] = ()
+        self._cloud_sites: tuple[Site, ...] = ()
         # The next change of a plan is later than now.
         self._now_only = not slot_s
 
@@ -83,7 +88,11 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
 
     def decide(self, state: ClusterState) -> Decision:
         """Return the modes that the plans hold now on the cloud, and the jobs refused."""
-        return super().decide(without_edge(state))
+        # The same sites at each event, so that what depends on them is kept.
+        if not same_sites(state.sites, self._seen_sites):
+            self._seen_sites = state.sites
+            self._cloud_sites = without_edge(state.sites)
+        return super().decide(dataclasses.replace(state, sites=self._cloud_sites))
 
     def _wake_up(self, state: ClusterState, planned: Planned) -> float | None:
         """Return when the first plan changes other than by a completion; None = not followed."""
@@ -101,12 +110,11 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
         return state.now + max(float(changes.min()), self._slot_s) if len(changes) else None
 
 
-def without_edge(state: ClusterState) -> ClusterState:
-    """Return `state` as it would be if no edge server were usable, now or later."""
-    return dataclasses.replace(
-        state,
-        sites=tuple(
-            site if site.kind == "cloud" else dataclasses.replace(site, capacity=((state.now, 0),))
-            for site in state.sites
-        ),
+def without_edge(sites: Sequence[Site]) -> tuple[Site, ...]:
+    """Return `sites` as they would be if no edge server were ever usable."""
+    return tuple(
+        site
+        if site.kind == "cloud"
+        else dataclasses.replace(site, capacity=((site.capacity[0][0], 0),))
+        for site in sites
     )

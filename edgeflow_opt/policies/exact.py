@@ -104,8 +104,13 @@ class ExactPolicy:
     =================================== ======== ======== ======== ========
 
     On 12 generated traces of 100 jobs under overload (0.15 s a decision on a busy machine)
-    ``edgeflow-select`` met 936 jobs and this 942: more in six, fewer by one job in two. At light
-    load all rules that know deadlines are equal.
+    ``edgeflow-select`` met 936 jobs and this 942: more in six, fewer by one job in two. With work
+    limits instead of time (12 traces of 70 jobs, load 2 on 16 GPUs, 4 edge servers,
+    ``deterministic``, 5 exact iterations and 600 moves) it is 729 and 733: more in four, fewer by
+    one job in one. That one is a tie broken badly: with ``least_work=0.5`` or with ties broken in
+    favour of the jobs that the heuristic meets it is even, but each gives up a job elsewhere. A
+    better set of the known jobs can always be worse for those to come; what is lost by it is one
+    job in seventy at most here. At light load all rules that know deadlines are equal.
 
     Parameters
     ----------
@@ -132,6 +137,10 @@ class ExactPolicy:
     stability
         In [0, 1): jobs that the plan before meets weigh up to this share of the lightest job more,
         all of them together, so that ties between sets of jobs keep the set. 0 = ties are free.
+    least_work
+        In [0, 1): jobs weigh up to this share of the lightest job more, all of them together, the
+        less GPU time they need, so that of sets worth the same the one of less work is taken. 0 =
+        no such preference.
     follow
         ``"select"`` or ``"plan"``, see above.
     margin
@@ -167,6 +176,7 @@ class ExactPolicy:
         leftovers: bool = True,
         warm_start: bool = True,
         stability: float = 0.0,
+        least_work: float = 0.0,
         follow: str = "select",
         margin: float = 0.5,
         deterministic: bool = False,
@@ -178,6 +188,15 @@ class ExactPolicy:
             raise UsageError(f"option max_slots: must be a whole number >= 1, got {max_slots!r}")
         if not 0.0 <= stability < 1.0:
             raise UsageError(f"option stability: must be at least 0 and below 1, got {stability!r}")
+        if not 0.0 <= least_work < 1.0:
+            raise UsageError(
+                f"option least_work: must be at least 0 and below 1, got {least_work!r}"
+            )
+        if stability + least_work >= 1.0:
+            raise UsageError(
+                "options stability and least_work: must be below 1 together, "
+                f"got {stability!r} and {least_work!r}"
+            )
         if follow not in ("select", "plan"):
             raise UsageError(f"option follow: must be 'select' or 'plan', got {follow!r}")
         if not 0.0 <= margin < math.inf:
@@ -194,6 +213,7 @@ class ExactPolicy:
         self._leftovers = leftovers
         self._warm_start = warm_start
         self._stability = stability
+        self._least_work = least_work
         self._margin = margin
         self._deterministic = deterministic
         self._solver_params = dict(solver_params or {})
@@ -294,17 +314,27 @@ class ExactPolicy:
         return plan_of(to_solve, arrays, result.schedule)
 
     def _steadied(self, problem: EpochProblem) -> EpochProblem:
-        """Return `problem` with the jobs that the plan before meets a little heavier."""
-        if not self._stability or self._plan is None:
+        """Return `problem` with the jobs a little heavier that are preferred among equals."""
+        held = self._plan.met if self._plan is not None and self._stability else frozenset()
+        counted = [job for job in problem.jobs if job.deadline is not None and job.weight]
+        if not counted or not (held or self._least_work):
             return problem
-        weights = [job.weight for job in problem.jobs if job.deadline is not None and job.weight]
-        if not weights:
-            return problem
-        extra = self._stability * min(weights) / len(weights)
-        met = self._plan.met
+        share = min(job.weight for job in counted) / len(counted)
+        size = {job.id: min(job.work * m.gpus / m.rate for m in job.modes) for job in counted}
+        largest = max(size.values())
+        extra = {
+            job.id: share
+            * (
+                self._stability * (job.id in held)
+                + self._least_work * (1.0 - size[job.id] / largest)
+            )
+            for job in counted
+        }
         return problem.replace(
             jobs=tuple(
-                dataclasses.replace(job, weight=job.weight + extra) if job.id in met else job
+                dataclasses.replace(job, weight=job.weight + extra[job.id])
+                if extra.get(job.id)
+                else job
                 for job in problem.jobs
             )
         )

@@ -14,6 +14,7 @@ from edgeflow_opt.policies.exact import ExactPolicy, rolling_grid
 from edgeflow_opt.problem import Job, Mode, Site
 from edgeflow_opt.simulation import simulate
 from edgeflow_opt.solvers import SOLVERS
+from edgeflow_opt.workloads import cluster, generate_trace
 from tests.effort import examples
 from tests.policies import tiny_solvers
 from tests.simulation.helpers import CLOUD, EDGE, ONE, TWO, job
@@ -161,6 +162,32 @@ def test_stability_makes_the_chosen_jobs_heavier_but_never_worth_another_job():
     assert all(job.weight == 1.0 for job in tiny_solvers.CALLS[0][0].jobs)
 
 
+def test_of_equal_sets_the_one_of_less_work_is_preferred():
+    """Small jobs weigh more, all together less than one job; the largest weighs what it did."""
+    jobs = [job("a", 0.0, 50.0, 20.0), job("b", 0.0, 43.0, 10.0), job("c", 0.0, None, 5.0)]
+    run(jobs, [CLOUD, EDGE], least_work=0.8)
+    weights = [job.weight for job in tiny_solvers.CALLS[0][0].jobs]
+    assert weights == [1.0, pytest.approx(1.2), 1.0]
+
+
+def test_work_limits_give_the_same_history_again():
+    """Limited by work and not by time, two runs decide alike."""
+    trace = generate_trace(25, 1, load=2.0, cloud_gpus=8)
+    sites = cluster(8, 1, start_s=trace.start, end_s=trace.end)
+    first, second = (
+        simulate(
+            trace.jobs(),
+            sites,
+            ExactPolicy(
+                time_limit_s=None, max_slots=24, deterministic=True,
+                solver_params={"exact_iterations": 2, "moves": 100},
+            ),
+        )
+        for _ in range(2)
+    )  # fmt: skip
+    assert first.allocations == second.allocations
+
+
 def test_the_epoch_problem_carries_the_state():
     """Work left, running mode, loss left, last site and losses reach the problem."""
     jobs = [
@@ -191,6 +218,8 @@ def test_an_interrupted_solve_interrupts_the_simulation():
         ({"max_slots": 0}, "option max_slots"),
         ({"max_slots": 2.5}, "option max_slots"),
         ({"stability": 1.0}, "option stability"),
+        ({"least_work": -0.1}, "option least_work"),
+        ({"stability": 0.5, "least_work": 0.5}, "must be below 1 together"),
         ({"follow": "both"}, "option follow: must be 'select' or 'plan', got 'both'"),
         ({"margin": -1.0}, "option margin"),
         ({"solver": "cpsta"}, "solver 'cpsta' is not known; did you mean 'cpsat'"),
