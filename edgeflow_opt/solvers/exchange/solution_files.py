@@ -75,6 +75,11 @@ def parse_solution(data: bytes, source: str = "") -> SolutionFile:
     if not lines:
         raise _error(source, "file", "is empty", remedy="let the solver write its solution again")
     first = lines[0][1]
+    if first == "Columns" and len(lines) > 1 and lines[1][1].startswith("Index"):
+        raise _error(
+            source, "file", "must not be of the style of HiGHS that is made for people", first,
+            "let HiGHS write the raw style (write_solution_style 0)",
+        )  # fmt: skip
     reader: Callable[[Lines, str], SolutionFile] = _plain
     if first.lower() == "model status":
         reader = _highs

@@ -239,6 +239,8 @@ def test_every_kind_of_file_is_read(name: str) -> None:
          "no whole solution"),
         ("Model status\nInfeasible\n\n# Primal solution values\nNone\n# Columns 0\n",
          "has no primal solution"),
+        ("Columns\n    Index Status        Lower        Upper       Primal         Dual  Type  Name\n",
+         "let HiGHS write the raw style"),
         ("solution status: infeasible\nno solution available\n", "has no solution"),
         ('{"x(j0,cloud,1,0)": true}', "must be a finite number"),
         ("[1]", "must be an object of names and values"),
