@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Jobs that may be kept in the tables beyond four times the unfinished ones.
 _KEPT_JOBS = 1000
 
+#: Unfinished jobs from which on columns are faster than objects.
+COLUMNS_FROM = 32
+
 
 def own_signature(constructor: Callable[..., None]) -> inspect.Signature:
     """Return the signature of a class with this ``__init__``, for variants with other options."""
@@ -154,7 +157,9 @@ class EdgeFlowPolicy:
             return Decision(allocation={}), None
         if not self._tables.serve(state.sites) or self._tables.crowded(len(state.jobs)):
             self._tables = _JobTables(state.sites, self._options.knee_cap)
-        columns = state.jobs.columns() if isinstance(state.jobs, HasColumns) else None
+        columns = None
+        if len(state.jobs) >= COLUMNS_FROM and isinstance(state.jobs, HasColumns):
+            columns = state.jobs.columns()
         allocation: Mapping[str, Mode]
         if columns is not None:
             changing, first_mode = self._changing_columns(columns)

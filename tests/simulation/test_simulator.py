@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflow_opt.errors import InstanceError, InvalidScheduleError, PolicyError, UsageError
-from edgeflow_opt.policies import ClusterState, Decision, make_policy
+from edgeflow_opt.policies import ClusterState, Decision, edgeflow, make_policy
 from edgeflow_opt.policies.columns import ColumnAllocation
 from edgeflow_opt.problem import Allocation, Job, Mode, Outcome, Site
 from edgeflow_opt.simulation import FixedLosses, simulate
@@ -465,7 +465,9 @@ def test_columns_and_objects_lead_to_the_same_history(seed, name):
     trace = generate_trace(20, seed, load=1.5, cloud_gpus=8)
     sites = cluster(8, 2, tide="daily", start_s=trace.start, end_s=trace.end)
     jobs = [dataclasses.replace(j, restart_s=20.0, migration_s=60.0) for j in trace.jobs()]
-    by_columns = simulate(jobs, sites, name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edgeflow, "COLUMNS_FROM", 0)
+        by_columns = simulate(jobs, sites, name)
     policy = make_policy(name)
     by_objects = simulate(
         jobs,
