@@ -29,13 +29,17 @@ no losses, 60 jobs             47/47*, 42/42*    47/47*, 42/43
 no losses, 100 jobs            77/78, 69/69*     77/78, 69/70
 =============================  ================  ================
 
+That was before dives. With them `auto`, which closes by this solver, proves 22 of 23 instances of 100
+jobs and 24 slots without losses (loads 0.8, 1.6 and 2.5) in 10 s, most within one CPU second.
+
 With losses HiGHS on the compact model proved none of these even on a quieter machine, and `price`
 proved those that `auto` did and once one that this solver did not (154 at weights 1..5, 60 jobs): it
-had found the plan, which is what the time of this solver is short of. Where it does not pay: moldable jobs, whose runs are enumerated elsewhere; and from some 300
-jobs on 96 slots, where one exact pricing of all jobs takes a good part of a second: there most of the
+had found the plan, which was what the time of this solver was short of. Where it does not pay:
+moldable jobs, whose runs are enumerated elsewhere; and from some 300 jobs on 96 slots, where one
+exact pricing of all jobs takes a good part of a second, and a dive 400 of them: there most of the
 time is left to the price engine. The restricted master alone (price and branch) rarely has the plans
-that a better schedule needs: the proofs come from the bound and the tree, which takes a few nodes
-where the bound is within one step of the value, and hundreds where single slots must be decided.
+that a better schedule needs: the proofs come from the bound, the dives and the tree, which takes a few
+nodes where the bound is within one step of the value, and hundreds where single slots must be decided.
 """
 
 from __future__ import annotations
