@@ -29,8 +29,9 @@ no losses, 60 jobs             47/47*, 42/42*    47/47*, 42/43
 no losses, 100 jobs            77/78, 69/69*     77/78, 69/70
 =============================  ================  ================
 
-That was before dives. With them `auto`, which closes by this solver, proves 22 of 23 instances of 100
-jobs and 24 slots without losses (loads 0.8, 1.6 and 2.5) in 10 s, most within one CPU second.
+That was before dives. With them `auto`, which closes by this solver, proves 23 of 24 instances of 100
+jobs and 24 slots without losses (loads 0.8, 1.6 and 2.5), each in at most 6.4 CPU seconds and most in
+less than two.
 
 With losses HiGHS on the compact model proved none of these even on a quieter machine, and `price`
 proved those that `auto` did and once one that this solver did not (154 at weights 1..5, 60 jobs): it
