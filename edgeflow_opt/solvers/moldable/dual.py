@@ -133,7 +133,7 @@ class OptionDual:
     def restrict(self, model: MoldableModel, incumbent: float) -> tuple[SparseModel, int, int]:
         """Return the model of the schedules worth more than `incumbent`, and what is left out.
 
-        With slack ``spare`` = bound less the next attainable value above `incumbent`, such a
+        With slack ``spare`` = what the prices prove less the next attainable value above `incumbent`, such a
         schedule uses no option o with ``c_o - min(w_j, c_j) > spare``, no job with
         ``c_j - w_j > spare``, and meets every job with ``w_j - c_j > spare``.
 
@@ -150,10 +150,14 @@ class OptionDual:
         aim = incumbent
         if step is not None:
             aim = (math.floor(incumbent / step + 1e-9) + 1) * step
-        spare = self.bound - aim + FLOAT_SLACK * max(1.0, abs(self.bound), abs(aim))
-        spare = max(0.0, spare)
         possible = np.isfinite(self.job_costs)
         gain = np.where(possible, weight - self.job_costs, -np.inf)
+        # The bound may be what all jobs are worth, which is not what these prices prove.
+        earning = np.where(must, gain, np.maximum(0.0, gain))[possible]
+        proven = float((arrays.capacity * self.prices).sum() + earning.sum())
+        proven = max(proven, self.bound)
+        spare = proven - aim + FLOAT_SLACK * max(1.0, abs(proven), abs(aim))
+        spare = max(0.0, spare)
         met = arrays.has_deadline & (must | (gain > spare))
         unmet = arrays.has_deadline & ~must & (gain < -spare)
         job = table.options.job[table.kept]

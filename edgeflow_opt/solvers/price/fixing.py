@@ -59,10 +59,14 @@ def fixings(arrays: ProblemArrays, dual: DualResult, incumbent: float) -> Fixing
         aim = incumbent
     else:
         aim = (math.floor(incumbent / step + 1e-9) + 1) * step
-    slack = FLOAT_SLACK * max(1.0, abs(dual.bound), abs(aim))
-    spare = dual.bound - aim + slack
     cost = np.where(known, dual.job_costs, np.inf)
-    gain = np.where(np.isfinite(cost), arrays.weight - cost, -np.inf)
+    possible = np.isfinite(cost)
+    gain = np.where(possible, arrays.weight - cost, -np.inf)
+    # The bound may be what all jobs are worth, which is not what these prices prove.
+    earning = np.where(arrays.must_meet, gain, np.maximum(0.0, gain))[possible]
+    proven = float((arrays.capacity * dual.prices).sum() + earning.sum())
+    proven = max(proven, dual.bound)
+    spare = proven - aim + FLOAT_SLACK * max(1.0, abs(proven), abs(aim))
     met = known & (arrays.must_meet | (gain > max(0.0, spare)))
     # A job without weight is priced at +inf though it may be met: its fate decides nothing.
     unmet = known & ~arrays.must_meet & (-gain > max(0.0, spare))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflow_opt.formulations.moldable import build_moldable, one_run_only
-from edgeflow_opt.problem import EpochProblem
+from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers.moldable import minimise, option_table
 from edgeflow_opt.workloads import generate_problem
@@ -58,6 +58,22 @@ def test_what_is_fixed_is_never_missed(problem: EpochProblem, share: float) -> N
     restricted, _, _ = dual.restrict(built, share * best.value.met_weight)
     found = maximum(restricted.with_objective(built.objectives["met"]))
     assert found == pytest.approx(best.value.met_weight, abs=1e-6)
+
+
+def test_nothing_is_fixed_by_a_bound_that_the_prices_do_not_prove() -> None:
+    """All jobs together are worth less than uneven prices prove: costs at these fix nothing then."""
+    modes = (Mode(site="cloud", gpus=1, rate=1.0),)
+    jobs = tuple(
+        Job(id=name, deadline=20.0, work=5.0, modes=modes, malleable=False) for name in "ab"
+    )
+    cloud = Site(name="cloud", kind="cloud", capacity=((0.0, 1),))
+    problem = EpochProblem(grid=Grid((0.0, 10.0, 20.0)), sites=(cloud,), jobs=jobs)
+    arrays = arrays_of(problem)
+    dual = minimise(option_table(arrays), np.array([[0.5, 0.0]]), 1)
+    assert dual.bound == pytest.approx(2.0)
+    built = build_moldable(arrays)
+    restricted, _, _ = dual.restrict(built, 1.0)
+    assert maximum(restricted.with_objective(built.objectives["met"])) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(("num_jobs", "num_slots", "seed"), [(30, 24, 1), (60, 24, 2)])
