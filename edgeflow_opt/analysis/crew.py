@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from edgeflow_opt.analysis.extras import load
+from edgeflow_opt.analysis.tether import end_with_parent
 
 #: Waits for what a call returns, and returns it; asked again, it returns the same.
 Result = Callable[[], Any]
@@ -57,6 +58,12 @@ class Processes:
         return result
 
 
+def _prepare() -> None:
+    """Make a worker ready: it ends with the main process, to which Ctrl-C is left."""
+    end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @contextlib.contextmanager
 def crew_of(workers: int) -> Iterator[Crew]:
     """Open a crew for so many calls at a time; what is under way when it ends early is stopped.
@@ -73,8 +80,7 @@ def crew_of(workers: int) -> Iterator[Crew]:
     # A forked process would share threads and locks of the libraries in a broken state.
     context = multiprocessing.get_context("spawn")
     pool = pebble.ProcessPool(
-        max_workers=workers, initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN), context=context,
+        max_workers=workers, initializer=_prepare, context=context,
     )  # fmt: skip
     try:
         yield Processes(pool, workers)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from edgeflow_opt.cli import failures
 from edgeflow_opt.cli.options import AsJson, Quiet, check_output, whole
+
+if TYPE_CHECKING:
+    from edgeflow_opt.analysis.bench import Record
 
 
 def bench(
@@ -44,7 +47,7 @@ def bench(
 
     The exit code is 0 if all cells have results, 1 if some cell died, was over time or failed.
     """
-    from edgeflow_opt.analysis.bench import Record, read_suite, run_suite
+    from edgeflow_opt.analysis.bench import read_suite, run_suite
     from edgeflow_opt.cli.console import count, seconds, show, show_json
     from edgeflow_opt.cli.progress import status_line
     from edgeflow_opt.cli.warm_up import compile_once
@@ -62,15 +65,14 @@ def bench(
         return
     if dask is None:
         compile_once(quiet)
+    varied = found.varied
     with status_line(found.name, quiet) as line:
 
         def tell(record: Record, finished: int, total: int) -> None:
             if line is not None:
-                row = record.row
-                what = f"{row.get('instance') or row.get('trace')}, {row.get('solver') or row.get('policy')}"
                 news = record.failure is not None or finished == total
                 end = record.failure or f"{seconds(record.seconds)} s"
-                line(f"{finished:>6} of {total}  {what}: {end}", news)
+                line(f"{finished:>6} of {total}  {_what(record, varied)}: {end}", news)
 
         outcome = run_suite(found, path, workers=jobs, dask=dask, on_record=tell)
     if as_json:
@@ -89,3 +91,19 @@ def bench(
                 f"{count(outcome.strangers, 'result')} there belong to no cell of the suite as it is now."
             )
     raise typer.Exit(failures.EXIT_INTERNAL if outcome.failures else failures.EXIT_SOLVED)
+
+
+def _what(record: Record, varied: frozenset[str]) -> str:
+    """Return what tells a cell from the others of its suite, `varied` being what differs."""
+    from edgeflow_opt.analysis.report.page import setting
+
+    row = record.row
+    contender = row.get("solver") or row.get("policy")
+    parts = [str(row.get("instance") or row.get("trace")), str(contender)]
+    for name, value in row.get("settings", {}).items():
+        if name in varied:
+            parts.append(f"{name.replace('_', ' ')} {setting(value)}")
+    label = f"seed {record.seed}"
+    if not parts[0].endswith(label):
+        parts.append(label)
+    return ", ".join(parts)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.exchange import Imported
 
 
+#: Jobs that are named of those whose claims do not hold.
+_NAMED = 5
+
+
 def import_(
     instance: Annotated[
         str,
@@ -80,10 +84,25 @@ def _report(problem: EpochProblem, imported: Imported) -> list[RenderableType]:
         ("cost", number(value.cost)),
         ("reconfigurations", number(value.reconfigurations)),
     ]
+    unmet = _unmet_claims(imported)
+    if unmet:
+        pairs.append(("note", unmet))
     things: list[RenderableType] = [facts("Imported schedule", pairs)]
     if not imported.report.valid:
         things.append(violations_table(imported.report))
     return things
+
+
+def _unmet_claims(imported: Imported) -> str:
+    """Return in words which jobs the file calls met though its plan does not meet them, or ''."""
+    from edgeflow_opt.cli.console import count, printable
+
+    claimed = imported.unmet_claims
+    if not claimed:
+        return ""
+    names = ", ".join(f"'{printable(name)}'" for name in claimed[:_NAMED])
+    more = f" and {len(claimed) - _NAMED} more" if len(claimed) > _NAMED else ""
+    return f"the file claims {count(len(claimed), 'met job')} that its plan does not meet: {names}{more}"
 
 
 def _claims(imported: Imported) -> list[str]:

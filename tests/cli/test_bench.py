@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgeflow_opt.analysis.bench.cells import Cell, run_cell
-from edgeflow_opt.analysis.bench.run import Ended
+from edgeflow_opt.analysis.bench.crew import Ended
 from tests.cli.helpers import edgeflow
 
 SUITE = """
@@ -58,7 +58,8 @@ def test_a_suite_and_its_report(tmp_path: Path) -> None:
     ran = edgeflow("bench", "my_suite.toml")
     assert ran.code == 0, ran.err
     assert "3 run now" in ran.out
-    assert "3 of 3" in ran.err
+    assert "3 of 3  4 jobs" in ran.err
+    assert ran.err.rstrip().rpartition(": ")[0].endswith("edgeflow-select, seed 0")
     ran = edgeflow("bench", "my_suite.toml", "--json", "-q")
     assert (ran.document["kept"], ran.document["ran"]) == (3, 0)
     assert edgeflow("report", "my_suite.jsonl", "-o", "r.html").code == 0

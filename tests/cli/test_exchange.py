@@ -39,6 +39,19 @@ def test_a_solution_comes_back_as_a_schedule_that_check_accepts(
     assert document["allocations"][0]["gpus"] == 2
 
 
+def test_a_claim_without_a_plan_is_told(instance_file: Path, tmp_path: Path) -> None:
+    """A file that calls a job met and runs nothing is valid, with a word on what it claims."""
+    solution = tmp_path / "model.sol"
+    solution.write_text("z(j1) 1\n")
+    done = edgeflow("import", instance_file, solution)
+    assert done.code == 0
+    assert "0 of 1" in done.out
+    words = " ".join(done.out.split())
+    assert "the file claims 1 met job that its plan does not meet: 'j1'" in words
+    solution.write_text("z(j1) 1\nx(j1,cloud,2,0) 1\nx(j1,cloud,2,1) 1\n")
+    assert "its plan does not meet" not in edgeflow("import", instance_file, solution).out
+
+
 def test_an_invalid_solution_fails_and_writes_nothing(instance_file: Path, tmp_path: Path) -> None:
     """A solution that breaks a capacity ends with 6, one of another instance with 5; no file."""
     solution, schedule = tmp_path / "model.sol", tmp_path / "schedule.json"

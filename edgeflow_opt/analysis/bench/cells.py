@@ -76,6 +76,11 @@ class Cell:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
+    def all_settings(self) -> dict[str, Any]:
+        """Settings of a simulation with those of the generated trace."""
+        return {**self.source.get("generate", {}), **self.settings}
+
+    @property
     def name(self) -> str:
         """Name of the contender in results, with the swept settings of solves."""
         extra = [f"{name}={_short(self.settings[name])}" for name in self.swept]
@@ -136,7 +141,7 @@ def failed_row(cell: Cell, message: str, error_code: int) -> dict[str, Any]:
             message=message, error_code=error_code,
         ).document()  # fmt: skip
     return PolicyRow(
-        trace=cell.label, policy=cell.contender, seed=cell.seed, settings=_all_settings(cell),
+        trace=cell.label, policy=cell.contender, seed=cell.seed, settings=cell.all_settings,
         message=message, error_code=error_code,
     ).document()  # fmt: skip
 
@@ -167,7 +172,7 @@ def _simulated(cell: Cell) -> tuple[dict[str, Any], str]:
     row, _ = simulate_row(
         cell.label, scenario, cell.contender, cell.seed, cell.settings, cell.options
     )
-    return dataclasses.replace(row, settings=_all_settings(cell)).document(), row.digest
+    return dataclasses.replace(row, settings=cell.all_settings).document(), row.digest
 
 
 def _bounded(cell: Cell) -> tuple[dict[str, Any], str]:
@@ -175,7 +180,7 @@ def _bounded(cell: Cell) -> tuple[dict[str, Any], str]:
 
     scenario = _scenario(cell)
     row = PolicyRow(
-        trace=cell.label, policy=cell.contender, seed=cell.seed, settings=_all_settings(cell),
+        trace=cell.label, policy=cell.contender, seed=cell.seed, settings=cell.all_settings,
         bound=bound_of_scenario(scenario, cell.options["time_limit_s"]), digest=scenario.digest,
     )  # fmt: skip
     return row.document(), scenario.digest
@@ -201,11 +206,6 @@ def _arguments(cell: Cell) -> dict[str, Any]:
         name: tuple(value) if name in PAIRS else value
         for name, value in cell.source["generate"].items()
     }
-
-
-def _all_settings(cell: Cell) -> dict[str, Any]:
-    """Return the settings of a simulation with those of the generated trace."""
-    return {**cell.source.get("generate", {}), **cell.settings}
 
 
 def _short(value: Any) -> str:

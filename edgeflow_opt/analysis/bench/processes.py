@@ -12,6 +12,7 @@ from typing import Any
 from edgeflow_opt.analysis.bench.cells import Cell, run_cell
 from edgeflow_opt.analysis.bench.crew import Ended
 from edgeflow_opt.analysis.extras import load
+from edgeflow_opt.analysis.tether import end_with_parent
 
 #: What is said of cells that a pool held when it gave itself up.
 _ALL_LOST = "a process died before it had begun a cell"
@@ -19,6 +20,7 @@ _ALL_LOST = "a process died before it had begun a cell"
 
 def _prepare() -> None:
     """Make a worker ready: kernels loaded off the clock, Ctrl-C left to the main process."""
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     from edgeflow_opt.solvers import warm_up
 

@@ -49,6 +49,16 @@ class Suite:
     cells: tuple[Cell, ...]
     cell_limit_s: float
 
+    @property
+    def varied(self) -> frozenset[str]:
+        """Names of the settings in which simulations of the suite differ."""
+        seen: dict[str, set[str]] = {}
+        for cell in self.cells:
+            if cell.kind != "solve":
+                for name, value in cell.all_settings.items():
+                    seen.setdefault(name, set()).add(repr(value))
+        return frozenset(name for name, values in seen.items() if len(values) > 1)
+
 
 def read_suite(path: str | Path) -> Suite:
     """Read a suite, format ``edgeflow-suite/1``.

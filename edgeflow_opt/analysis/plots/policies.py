@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from edgeflow_opt.analysis.plots.style import (
     INK,
     MUTED,
+    PAPER,
     dress,
     legend,
     new_axes,
@@ -181,11 +182,13 @@ def plot_policies(
         ax.plot([mean.mean], [level], style[name]["marker"], color=colour, markersize=9, zorder=3)
         ax.annotate(
             f"{mean.mean:.3g}", (mean.mean, level), xytext=(0, 9), textcoords="offset points",
-            ha="center", fontsize=8.5, color=INK,
+            ha="center", fontsize=8.5, color=INK, zorder=4,
+            # Keeps the line of the bound out of the number.
+            bbox={"facecolor": PAPER, "linewidth": 0, "pad": 1.2},
         )  # fmt: skip
     bounds = [b for row in comparison.rows if (b := bound_of(row, measure)) is not None]
     if bounds:
-        ax.axvline(statistics.fmean(bounds), color=INK, linestyle="--", linewidth=1.5,
+        ax.axvline(statistics.fmean(bounds), color=INK, linestyle="--", linewidth=1.5, zorder=1.5,
                    label="mean of the clairvoyant bounds: no policy's mean is higher")  # fmt: skip
         legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.1)
     ax.set_yticks(range(len(names)), list(reversed(names)))

@@ -40,11 +40,15 @@ class Imported:
         The verdict of the independent checker.
     solution
         What the file says.
+    unmet_claims
+        Ids of the jobs that the file calls met (a column ``z`` above one half) and its plan does not
+        meet, in the order of the instance.
     """
 
     schedule: Schedule
     report: CheckReport
     solution: SolutionFile
+    unmet_claims: tuple[str, ...] = ()
 
 
 def import_solution(
@@ -53,7 +57,7 @@ def import_solution(
     """Return a solution of a model that was exported from `problem` as a checked schedule.
 
     The names say what each job holds; columns that follow from it (``z``, ``idle``, shares) are
-    known and not used. Slots held after a job has completed are dropped.
+    known and not used, but that a job called met is not is told. Slots held after a job has completed are dropped.
 
     Parameters
     ----------
@@ -85,7 +89,19 @@ def import_solution(
         allocations=allocations,
         outcomes=outcomes,
     )
-    return Imported(schedule=schedule, report=check(problem, schedule), solution=solution)
+    names = Names(problem, arrays)
+    read = ((names.read(name), value) for name, value in solution.values.items())
+    claimed = {
+        meaning.job for meaning, value in read if meaning and meaning.kind == "z" and value > 0.5
+    }
+    return Imported(
+        schedule=schedule,
+        report=check(problem, schedule),
+        solution=solution,
+        unmet_claims=tuple(
+            problem.jobs[job].id for job in sorted(claimed) if not outcomes[job].met
+        ),
+    )
 
 
 def _plan_of(

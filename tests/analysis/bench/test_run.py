@@ -183,8 +183,8 @@ def test_killed_processes(tmp_path: Path, sleepy: None) -> None:
     finally:
         process.kill()
     process.wait()
-    _, alive = psutil.wait_procs(family, timeout=30)
-    assert alive == []
+    _, alive = psutil.wait_procs(family, timeout=120)
+    assert alive == [], [process.cmdline() for process in alive]
     before = read_records(output)
     assert 40 <= len(before) < 100
     outcome = run_suite(with_stuck(suite), output)

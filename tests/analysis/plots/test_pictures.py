@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import subprocess
 import sys
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.text import Annotation
 
 from edgeflow_opt import EpochProblem, SolveResult, solve
 from edgeflow_opt.analysis import History, PolicyComparison
@@ -153,7 +155,7 @@ def test_gantt_says_what_becomes_of_jobs() -> None:
 
 
 def test_a_job_keeps_its_colour() -> None:
-    """Two schedules of one instance give a job the same colour; fourteen in a row all differ."""
+    """Two schedules of one instance give a job the same colour; 21 in a row all differ."""
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import to_hex
 
@@ -169,7 +171,35 @@ def test_a_job_keeps_its_colour() -> None:
         jobs = {a.job for a in schedule.schedule.allocations}
         expected = {job_colour(i) for i, job in enumerate(problem.jobs) if job.id in jobs}
         assert used == expected
-    assert len({job_colour(index) for index in range(14)}) == 14
+    assert len({job_colour(index) for index in range(21)}) == 21
+
+
+def test_missed_jobs_are_named() -> None:
+    """Each of 16 missed jobs is named and no two names overlap; of very many the first are listed."""
+    problem, result = planned(30)
+    ax = plot_gantt(problem, result)
+    figure = figure_of(ax)
+    figure.draw_without_rendering()
+    outcomes = zip(problem.jobs, result.schedule.outcomes, strict=True)
+    missed = {job.id for job, outcome in outcomes if not outcome.met}
+    named = [text for text in ax.texts if isinstance(text, Annotation)]
+    assert sorted(text.get_text() for text in named) == sorted(missed)
+    boxes = [text.get_window_extent() for text in named]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    problem, result = planned(500)
+    ax = plot_gantt(problem, result)
+    (listed,) = [text.get_text() for text in ax.texts if isinstance(text, Annotation)]
+    late = [
+        (job.deadline, job.id)
+        for job, outcome in zip(problem.jobs, result.schedule.outcomes, strict=True)
+        if not outcome.met
+    ]
+    told, _, rest = (
+        listed.removeprefix("Missed, by deadline: ").replace("\n", "").rpartition("and ")
+    )
+    names = told.rstrip(", ").split(", ")
+    assert names == [name for _, name in sorted(late)][: len(names)]
+    assert rest == f"{len(late) - len(names)} more"
 
 
 def test_usage_is_the_integral() -> None:
