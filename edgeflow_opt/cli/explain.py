@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.analysis.explain import Explanation, JobExplanation
 
+#: How to read the table of the worth of capacity.
+_MARGINALS_READ = (
+    "by prices: rate at which the bound of the relaxation rises per unit over the span, at the margin;"
+    " a guess.\n"
+    "re-solved: verified gain of one whole unit; a-b = at least a, at most b; - = no time."
+)
+
 #: Rows of a table for people; the JSON document has all.
 _SHOWN = 40
 
@@ -118,6 +125,7 @@ def _report(found: Explanation) -> list[RenderableType]:
         )
     if found.marginals:
         things.append(_marginals_table(found))
+        things.append(_MARGINALS_READ)
     if len(found.jobs) > _SHOWN:
         things.append(f"... and {len(found.jobs) - _SHOWN} more jobs; --json shows all")
     return things
@@ -172,7 +180,7 @@ def _marginals_table(found: Explanation) -> Table:
         gain = "-"
         if m.gain_at_least is not None:
             most = number(m.gain_at_most, 4)
-            gain = f"{number(m.gain_at_least, 4)} to {most}"
+            gain = f"{number(m.gain_at_least, 4)}-{most}, not closed in time"
             if m.gain_at_least == m.gain_at_most:
                 gain = most
         made.add_row(

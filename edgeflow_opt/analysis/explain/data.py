@@ -251,10 +251,11 @@ class Marginal:
     site, start, end
         Where and when.
     price
-        Its worth by the capacity prices of the dual: an estimate, exact for small amounts in the
-        relaxation.
+        Its worth by the capacity prices of the dual, summed over the span: the rate at the margin
+        of the relaxation. An estimate for a whole unit, which may bring less, or steps of it.
     gain_at_least, gain_at_most
-        The gain as re-solved: between the best values and bounds with and without it. None = not
+        The gain as re-solved: between the best values and bounds with and without it; equal where
+        it is known. None = not
         re-solved for want of time.
     """
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 KERNELS = (*kernels_of("auto"), PLAN)
 
 #: Share of the time for a schedule where none is given, and for the worth of capacity.
-_SOLVE_SHARE, _MARGINAL_SHARE = 0.3, 0.25
+_SOLVE_SHARE, _MARGINAL_SHARE = 0.3, 0.35
 
 #: Jobs among which a minimal conflicting set is looked for: each is a question to a solver.
 _MOST_IN_CONFLICT = 60

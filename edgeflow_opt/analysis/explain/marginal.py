@@ -1,8 +1,10 @@
 """What one more unit is worth: by the prices of the dual, and by re-solving.
 
 The capacity prices are the dual values of the capacity rows in the relaxation (the plan model's):
-summed over a span they estimate the worth of one more unit there. The worth in whole jobs is what
-re-solving tells, between the best values and bounds with and without the unit.
+summed over a span they are the rate at which its bound rises with capacity there, at the margin; a
+whole unit may bring less than that rate, and whole jobs make steps of it. The worth in whole jobs is
+what re-solving tells, between the best values and bounds with and without the unit. So the two may
+order sites differently.
 """
 
 from __future__ import annotations
@@ -29,6 +31,9 @@ _EXACT_ITERATIONS = 30
 #: Spans of a site that are told, beside the whole horizon.
 _SPANS = 3
 
+#: Share of the time for re-solving; the rest is for the prices. Less than so many seconds begin none.
+_RE_SOLVE_SHARE, _LEAST_S = 0.75, 0.05
+
 #: Price of a slot, relative to the highest of the site, from which it belongs to a span.
 _NOTABLE = 0.05
 
@@ -48,11 +53,12 @@ def marginals_of(
     Returns
     -------
     marginals
-        Dearest first. None for a weighted objective, to which the prices do not belong.
+        Most worth first: by the verified gain, then by what the gain may be, then by the price.
+        None for a weighted objective, to which the prices do not belong.
     """
     if problem.objective.weights is not None or not problem.jobs or clock.up:
         return ()
-    control = SolveControl(min(0.4 * seconds, clock.left_s))
+    control = SolveControl(min((1 - _RE_SOLVE_SHARE) * seconds, clock.left_s))
     dual = dual_bound(arrays, control=control, exact_iterations=_EXACT_ITERATIONS)
     found = []
     for k, site in enumerate(problem.sites):
@@ -70,44 +76,96 @@ def marginals_of(
                 )
             )  # fmt: skip
     found.sort(key=lambda marginal: -marginal.price)
-    value = schedule.objective
-    if value is None:
+    if schedule.objective is None:
         return tuple(found)
-    weights = arrays.weight[arrays.has_deadline]
-    until = clock.elapsed_s + 0.6 * seconds
-    checked = []
-    for place, marginal in enumerate(found):
-        left = min(until - clock.elapsed_s, clock.left_s)
-        if left > 0.05:
-            limit = max(0.05, left / (len(found) - place))
-            # The same prices bound the richer instance too: L(p) rises by what they say.
-            most = rounded_down(dual.bound + marginal.price, weights, FLOAT_SLACK)
-            marginal = _resolved(problem, schedule, marginal, most, clock, min(limit, left))
-        checked.append(marginal)
+    re_solver = _ReSolver(problem, arrays, schedule, clock, seconds)
+    # The whole horizon first: what bounds the worth there bounds it in a span.
+    ends = (float(arrays.boundaries[0]), float(arrays.boundaries[-1]))
+    found.sort(key=lambda marginal: (marginal.start, marginal.end) != ends)
+    checked: list[Marginal] = []
+    for marginal in found:
+        # The same prices bound the richer instance too: L(p) rises by what they say.
+        checked.append(re_solver.gain_of(marginal, dual.bound + marginal.price, checked))
+    checked.sort(key=_worth, reverse=True)
     return tuple(checked)
 
 
-def _resolved(
-    problem: EpochProblem,
-    schedule: Schedule,
-    marginal: Marginal,
-    bound_with: float,
-    clock: Clock,
-    seconds: float,
-) -> Marginal:
-    """Return `marginal` with the gain that re-solving shows.
+def _worth(marginal: Marginal) -> tuple[float, float, float]:
+    """Return the key of the order: the verified gain first, then what it may be, then the price."""
+    least, most = marginal.gain_at_least, marginal.gain_at_most
+    return (
+        -1.0 if least is None else least,
+        -1.0 if most is None else most,
+        marginal.price,
+    )
 
-    `bound_with` is a bound with the unit.
+
+class _ReSolver:
+    """Re-solves an instance with one more unit: few rows to their end, not all of them halfway.
+
+    Parameters
+    ----------
+    problem, arrays, schedule
+        The instance and its best known schedule, from which all solves begin.
+    clock
+        The time of the explanation.
+    seconds
+        What the worth of capacity may take of it, the prices included.
     """
-    changed = with_more(problem, marginal.site, marginal.start, marginal.end, 1)
-    result = ask(changed, clock, seconds)
-    old = schedule.objective
-    assert old is not None
-    value, bound = old.met_weight, schedule.bound
-    # What is met without the unit is met with it.
-    new = max(value, result.objective.met_weight if result.objective else value)
-    least = 0.0 if bound is None else max(0.0, new - bound)
-    if result.bound is not None:
-        bound_with = min(bound_with, result.bound)
-    most = max(0.0, bound_with - value)
-    return dataclasses.replace(marginal, gain_at_least=least, gain_at_most=most)
+
+    def __init__(
+        self,
+        problem: EpochProblem,
+        arrays: ProblemArrays,
+        schedule: Schedule,
+        clock: Clock,
+        seconds: float,
+    ) -> None:
+        assert schedule.objective is not None
+        self._problem, self._schedule, self._clock = problem, schedule, clock
+        self._weights = arrays.weight[arrays.has_deadline]
+        self._until = clock.elapsed_s + _RE_SOLVE_SHARE * seconds
+        self._value = schedule.objective.met_weight
+        bound = float(self._weights.sum())
+        self._bound = bound if schedule.bound is None else min(bound, schedule.bound)
+        # No gain is known better than the instance itself.
+        if self._bound > self._value and self._left_s > _LEAST_S:
+            result = ask(problem, clock, self._left_s / 2, warm_start=schedule)
+            if result.objective is not None and result.objective.met_weight > self._value:
+                self._value, self._schedule = result.objective.met_weight, result.schedule
+            if result.bound is not None:
+                self._bound = min(self._bound, result.bound)
+
+    @property
+    def _left_s(self) -> float:
+        return min(self._until - self._clock.elapsed_s, self._clock.left_s)
+
+    def gain_of(self, marginal: Marginal, bound: float, others: list[Marginal]) -> Marginal:
+        """Return `marginal` with the gain that re-solving shows, as it was if there is no time.
+
+        Parameters
+        ----------
+        marginal
+            A site and a span.
+        bound
+            On the met weight with the unit.
+        others
+            Those known by now; in a span that holds this one a unit is worth at least as much.
+        """
+        left = self._left_s
+        if left <= _LEAST_S:
+            return marginal
+        changed = with_more(self._problem, marginal.site, marginal.start, marginal.end, 1)
+        result = ask(changed, self._clock, left / 2, warm_start=self._schedule)
+        # What is met without the unit is met with it.
+        value = max(self._value, result.objective.met_weight if result.objective else 0.0)
+        bound = rounded_down(bound, self._weights, FLOAT_SLACK)
+        if result.bound is not None:
+            bound = min(bound, result.bound)
+        most = bound - self._value
+        for other in others:
+            holds = other.start <= marginal.start and marginal.end <= other.end
+            if other.site == marginal.site and holds and other.gain_at_most is not None:
+                most = min(most, other.gain_at_most)
+        least = max(0.0, value - self._bound)
+        return dataclasses.replace(marginal, gain_at_least=least, gain_at_most=max(least, most))

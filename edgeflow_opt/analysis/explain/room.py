@@ -81,13 +81,19 @@ class Clock:
 
 
 def ask(
-    problem: EpochProblem, clock: Clock, seconds: float | None, solver: str = "auto"
+    problem: EpochProblem,
+    clock: Clock,
+    seconds: float | None,
+    solver: str = "auto",
+    *,
+    warm_start: Schedule | None = None,
 ) -> SolveResult:
     """Solve level 1 of `problem` in at most `seconds` of the time left; Ctrl-C ends the clock."""
     limit = None if seconds is None and math.isinf(clock.left_s) else seconds
     result = solve(
-        problem, solver, levels=1, time_limit_s=None if limit is None else clock.share(limit)
-    )
+        problem, solver, levels=1, time_limit_s=None if limit is None else clock.share(limit),
+        warm_start=warm_start,
+    )  # fmt: skip
     if result.limit is Limit.INTERRUPTED:
         clock.interrupt()
     return result

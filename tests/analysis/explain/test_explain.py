@@ -183,6 +183,13 @@ def test_the_worth_of_a_unit_is_that_of_brute_force() -> None:
     gain = with_unit.value.met_weight - without.value.met_weight
     assert whole.gain_at_least == whole.gain_at_most == gain
     assert whole.price >= gain - 1e-6
+    for span in found.marginals:
+        assert span.gain_at_least is not None
+        assert span.gain_at_most is not None
+        assert 0 <= span.gain_at_least <= span.gain_at_most <= gain
+    # Most worth first, by what is verified.
+    gains = [(m.gain_at_least, m.gain_at_most) for m in found.marginals]
+    assert gains == sorted(gains, reverse=True)
 
 
 def test_time_that_runs_out_is_told() -> None:
