@@ -21,6 +21,14 @@ for (const head of document.querySelectorAll("th")) {
     body.append(...[...body.rows].sort(order));
   });
 }
+// Say so where a table goes on beyond the edge.
+const tell = () => {
+  for (const box of document.querySelectorAll(".scroll")) {
+    box.nextElementSibling.hidden = box.scrollWidth <= box.clientWidth + 1;
+  }
+};
+addEventListener("resize", tell);
+tell();
 // Show only the rows that hold all words.
 for (const input of document.querySelectorAll("input[data-for]")) {
   input.addEventListener("input", () => {

@@ -38,6 +38,8 @@ addEventListener("load", () => {
   const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
   seen.twins = ids.filter((id, at) => ids.indexOf(id) !== at);
   seen.resources = performance.getEntriesByType("resource").map((e) => e.name);
+  seen.cut = [...document.querySelectorAll(".scroll")].map((e) => [e.scrollWidth > e.clientWidth + 1,
+    e.nextElementSibling.getBoundingClientRect().height > 0]);
   const table = [...document.querySelectorAll("table")].pop();
   const column = (at) => [...table.tBodies[0].rows].map((row) => row.cells[at].textContent);
   const press = (at) => table.tHead.rows[0].cells[at].firstElementChild.click();

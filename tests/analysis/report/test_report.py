@@ -108,6 +108,9 @@ def test_in_a_browser(tmp_path: Path, name: str, width: int) -> None:
     assert seen["needed"] <= seen["width"]
     assert seen["spilt"] == []
     assert seen["twins"] == []
+    # Where a table is wider than its frame, and only there, the page says so.
+    assert all(wider == told for wider, told in seen["cut"])
+    assert any(wider for wider, _ in seen["cut"]) == (name == "large")
     assert all(100 < drawn <= seen["width"] for drawn in seen["pictures"])
     rising = [float(text) for text in seen["rising"] if text != "-"]
     assert rising == sorted(rising)
