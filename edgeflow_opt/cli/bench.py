@@ -100,10 +100,10 @@ def _what(record: Record, varied: frozenset[str]) -> str:
     row = record.row
     contender = row.get("solver") or row.get("policy")
     parts = [str(row.get("instance") or row.get("trace")), str(contender)]
-    for name, value in row.get("settings", {}).items():
-        if name in varied:
-            parts.append(f"{name.replace('_', ' ')} {setting(value)}")
     label = f"seed {record.seed}"
     if not parts[0].endswith(label):
         parts.append(label)
+    for name, value in row.get("settings", {}).items():
+        if name in varied:
+            parts.append(f"{name.replace('_', ' ')} {setting(value)}")
     return ", ".join(parts)

@@ -60,6 +60,8 @@ def import_(
         write_schedule(imported.schedule, output)
     if as_json:
         show_json(schedule_to_dict(imported.schedule))
+        if note := _unmet_claims(imported):
+            typer.echo(f"Note: {note}", err=True)
     else:
         show(*_report(problem, imported))
     valid = imported.report.valid

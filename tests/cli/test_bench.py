@@ -20,6 +20,7 @@ solvers = ["greedy"]
 generate = { num_jobs = 4 }
 policies = ["edgeflow-select"]
 cloud_gpus = 8
+edge_servers = [1, 2]
 """
 
 
@@ -57,11 +58,11 @@ def test_a_suite_and_its_report(tmp_path: Path) -> None:
     """A suite runs to its end, is not run again, and its results make a report and pictures."""
     ran = edgeflow("bench", "my_suite.toml")
     assert ran.code == 0, ran.err
-    assert "3 run now" in ran.out
-    assert "3 of 3  4 jobs" in ran.err
-    assert ran.err.rstrip().rpartition(": ")[0].endswith("edgeflow-select, seed 0")
+    assert "4 run now" in ran.out
+    assert "4 of 4  4 jobs" in ran.err
+    assert ran.err.rstrip().rpartition(": ")[0].endswith("edgeflow-select, seed 0, edge servers 2")
     ran = edgeflow("bench", "my_suite.toml", "--json", "-q")
-    assert (ran.document["kept"], ran.document["ran"]) == (3, 0)
+    assert (ran.document["kept"], ran.document["ran"]) == (4, 0)
     assert edgeflow("report", "my_suite.jsonl", "-o", "r.html").code == 0
     html = (tmp_path / "r.html").read_text()
     assert "3x3 seed 0" in html
@@ -75,7 +76,7 @@ def test_a_suite_and_its_report(tmp_path: Path) -> None:
 def test_dry_run(tmp_path: Path) -> None:
     """A dry run counts the cells and runs none."""
     ran = edgeflow("bench", "my_suite.toml", "--dry-run")
-    assert "Suite 'mine' has 3 cells" in ran.out
+    assert "Suite 'mine' has 4 cells" in ran.out
     assert not (tmp_path / "my_suite.jsonl").exists()
 
 

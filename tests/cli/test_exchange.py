@@ -48,6 +48,9 @@ def test_a_claim_without_a_plan_is_told(instance_file: Path, tmp_path: Path) -> 
     assert "0 of 1" in done.out
     words = " ".join(done.out.split())
     assert "the file claims 1 met job that its plan does not meet: 'j1'" in words
+    machine = edgeflow("import", instance_file, solution, "--json")
+    assert machine.document["outcomes"][0]["met"] is False
+    assert machine.err.startswith("Note: the file claims 1 met job")
     solution.write_text("z(j1) 1\nx(j1,cloud,2,0) 1\nx(j1,cloud,2,1) 1\n")
     assert "its plan does not meet" not in edgeflow("import", instance_file, solution).out
 

@@ -51,11 +51,11 @@ class Suite:
 
     @property
     def varied(self) -> frozenset[str]:
-        """Names of the settings in which simulations of the suite differ."""
+        """Names of the settings in which simulations differ, beside what labels of traces say."""
         seen: dict[str, set[str]] = {}
         for cell in self.cells:
             if cell.kind != "solve":
-                for name, value in cell.all_settings.items():
+                for name, value in cell.settings.items():
                     seen.setdefault(name, set()).add(repr(value))
         return frozenset(name for name, values in seen.items() if len(values) > 1)
 
