@@ -111,26 +111,43 @@ def until_the_next_event(
 def with_leftovers(
     problem: EpochProblem, arrays: ProblemArrays, schedule: Schedule, floor: Schedule | None
 ) -> Schedule:
-    """Return `schedule` with the units left over now handed on, if that is not below `floor`.
+    """Return `schedule` with the units left over now handed on, if that does not fall below `floor`.
 
     Jobs that complete early leave room for those to come, at a price: it may cost more GPU-time
-    and reconfigurations. So the plan meets as much as before, and is no worse than `floor` in the
-    whole order of the objective.
+    and reconfigurations. So the plan meets as much as before, and is no worse in the whole order of
+    the objective than whichever of `floor` and `schedule` is the lesser.
     """
     matrix = plan_of(problem, arrays, schedule)
-    changed = trim(arrays, hand_on_leftovers(arrays, matrix))
+    for to_running in (False, True):
+        changed = trim(arrays, hand_on_leftovers(arrays, matrix, to_running=to_running))
+        found = _no_worse(problem, arrays, changed, matrix, schedule, floor)
+        if found is not None:
+            return found
+    return schedule
+
+
+def _no_worse(
+    problem: EpochProblem,
+    arrays: ProblemArrays,
+    changed: IntArray,
+    matrix: IntArray,
+    schedule: Schedule,
+    floor: Schedule | None,
+) -> Schedule | None:
+    """Return the plan `changed` as a schedule; None where it gives up what it must not."""
     if np.array_equal(changed, matrix):
-        return schedule
+        return None
     if not walk(arrays, changed).met[walk(arrays, matrix).met].all():
-        return schedule
+        return None
     found = schedule_of(problem, arrays, changed, schedule.solver, schedule.bound)
     if found is None:
-        return schedule
+        return None
     assert found.objective is not None
     assert schedule.objective is not None
-    if problem.objective.mode == "weighted" and schedule.objective.better_than(found.objective):
-        return schedule
+    lost = schedule.objective.better_than(found.objective)
+    if problem.objective.mode == "weighted" and lost:
+        return None
     least = None if floor is None else floor.objective
-    if least is not None and least.better_than(found.objective):
-        return schedule
+    if lost and least is not None and least.better_than(found.objective):
+        return None
     return found

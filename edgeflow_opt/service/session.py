@@ -278,7 +278,9 @@ class EpochSession:
                 overtaken = self._memory.sequence != memory.sequence
                 after = dataclasses.replace(
                     self._memory,
-                    view=self._memory.view.placed(decision.allocation, now),
+                    view=self._memory.view.changed(
+                        {change.job: change.after for change in decision.changes}, now
+                    ),
                     plan=plan,
                     bound=decision.bound,
                     prices=prices,

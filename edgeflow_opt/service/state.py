@@ -172,12 +172,18 @@ class ClusterView:
             raise EventError(tuple(draft.faults))
         return dataclasses.replace(self, clock=draft.clock, sites=draft.sites, jobs=draft.jobs)
 
-    def placed(self, allocation: Mapping[str, Mode], now: float) -> ClusterView:
-        """Return the view when `allocation` is carried out from `now` on; others are idle."""
+    def changed(self, changes: Mapping[str, Mode | None], now: float) -> ClusterView:
+        """Return the view when the modes of some jobs change at `now`; None = idle.
+
+        The others hold what they held: what became known of them while a decision was made is as
+        true after it. Jobs that are not there any more are passed over.
+        """
         now = max(self.clock, now)
-        jobs = {}
-        for name, held in self.jobs.items():
-            mode = allocation.get(name)
+        jobs = dict(self.jobs)
+        for name, mode in changes.items():
+            held = self.jobs.get(name)
+            if held is None:
+                continue
             # Its rate may have been corrected since the decision.
             known = None if mode is None else held.job.mode(mode.site, mode.gpus)
             jobs[name] = held.placed(known, now)

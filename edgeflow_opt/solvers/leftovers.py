@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 _LEAST_GAIN = 1e-9
 
 
-def hand_on_leftovers(arrays: ProblemArrays, plan: IntArray) -> IntArray:
+def hand_on_leftovers(
+    arrays: ProblemArrays, plan: IntArray, *, to_running: bool = False
+) -> IntArray:
     """Return `plan` with the units that are left over from now on handed on.
 
     One job at a time gets another mode from the first slot on, for as long as the units for it are
@@ -36,6 +38,9 @@ def hand_on_leftovers(arrays: ProblemArrays, plan: IntArray) -> IntArray:
         The instance.
     plan
         (n, T) a valid plan matrix.
+    to_running
+        Whether only jobs that run may have some, and only in the modes in which they run: nothing is
+        stopped for nothing then, and nothing else changes.
 
     Returns
     -------
@@ -44,6 +49,8 @@ def hand_on_leftovers(arrays: ProblemArrays, plan: IntArray) -> IntArray:
     """
     free = arrays.capacity - usage(arrays, plan)
     candidates = np.flatnonzero(arrays.mode_usable & (arrays.first_slot[arrays.mode_job] == 0))
+    if to_running:
+        candidates = candidates[arrays.running_mode[arrays.mode_job[candidates]] == candidates]
     if not len(candidates) or not free[:, 0].any():
         return plan
     before = walk(arrays, plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import edgeflow_opt
 from edgeflow_opt.errors import EventError, UsageError
-from edgeflow_opt.problem import check
+from edgeflow_opt.problem import Job, Mode, Running, Site, check
 from edgeflow_opt.service import (
     CapacityChanged,
     EpochSession,
@@ -209,6 +210,72 @@ def test_an_event_during_a_decision_marks_it_overtaken() -> None:
         decision = session.decide(0.0)
     assert decision.overtaken
     assert set(session.view.jobs) == {"a", "b"}
+
+
+def test_what_is_told_during_a_decision_is_true_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modes told meanwhile stay, so that the next decision asks for what is to be changed."""
+    session = _session(job("a"), job("b"))
+    first = session.decide(0.0)
+    assert {"a", "b"} <= set(first.allocation)
+    held = first.allocation["b"]
+    news = [
+        JobPlaced(time=1.0, job="a"),
+        JobArrived(
+            time=1.0, job=job("c", running=Running(site=held.site, gpus=held.gpus), deadline=None)
+        ),
+    ]
+    make = DecisionMaker.make
+
+    def overtaken(self: DecisionMaker) -> Any:
+        made = make(self)
+        session.update(news)
+        return made
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DecisionMaker, "make", overtaken)
+        assert session.decide(1.0, fresh=True).overtaken
+    assert session.view.jobs["a"].mode is None
+    running = session.view.jobs["c"].mode
+    assert running is not None
+    assert (running.site, running.gpus) == (held.site, held.gpus)
+    after = session.decide(1.0)
+    kinds = {change.job: change.kind for change in after.changes}
+    assert kinds["a"] == "start"
+    assert ("c" in kinds) == (after.allocation.get("c") != running)
+
+
+@pytest.mark.parametrize("seed", [9, 35, 44, 211, 218, 376])
+def test_nothing_is_stopped_for_nothing(seed: int) -> None:
+    """A job that ought to be done, but is not, keeps its units where nobody else needs them."""
+    draws = random.Random(seed)
+    gpus = draws.choice([2, 4, 8])
+    jobs = []
+    for index in range(draws.randint(1, 4)):
+        rate = draws.uniform(0.7, 1.4)
+        deadline = draws.choice([None, None, draws.uniform(100, 900)])
+        modes = tuple(
+            Mode(site="cloud", gpus=g, rate=rate * g**0.85) for g in (1, 2, 4) if g <= gpus
+        )
+        jobs.append(
+            Job(
+                id=f"j{index}", deadline=deadline, work=draws.uniform(100, 2000), restart_s=10.0,
+                modes=modes,
+            )
+        )  # fmt: skip
+    cloud = Site(name="cloud", kind="cloud", capacity=((0.0, gpus),))
+    options = SessionOptions(rungs=())
+    session = EpochSession((cloud,), jobs=jobs, options=options, isolated=False)
+    until = 0.0
+    for _ in range(13):
+        decision = session.decide(until)
+        idle = gpus - sum(mode.gpus for mode in decision.allocation.values())
+        stopped = [
+            change
+            for change in decision.changes
+            if change.kind == "stop" and change.before is not None and change.before.gpus <= idle
+        ]
+        assert stopped == []
+        until = decision.until
 
 
 @pytest.mark.parametrize(
