@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
 
 from edgeflow_opt.errors import EdgeflowError, Fault, UsageError
+from edgeflow_opt.service.line import Line
 
 #: Memory that a process may take beyond its libraries, MiB.
 DEFAULT_MEMORY_MIB = 2048
@@ -70,13 +70,12 @@ class _Process:
     """One process and the line to it."""
 
     def __init__(self, memory_mib: int) -> None:
-        ours, theirs = Pipe()
-        self.connection: Connection = ours
+        ours, theirs = socket.socketpair()
+        self.line = Line(ours)
         self.tasks = 0
         self.ready = False
         self.late = False
         self.started = time.monotonic()
-        self._closing = threading.Lock()
         try:
             self._process = subprocess.Popen(
                 # -P: the current folder must not stand in for the installed package.
@@ -102,8 +101,9 @@ class _Process:
     def look(self) -> None:
         """Take note of whether the process has loaded its libraries; does not wait."""
         try:
-            if not self.ready and self.connection.poll(0):
-                self.ready = self.connection.recv()[0] == "ready"
+            if not self.ready:
+                message = self.line.next(0.0)
+                self.ready = message is not None and message[0] == "ready"
         except (EOFError, OSError):
             return
 
@@ -125,10 +125,7 @@ class _Process:
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
-        with self._closing:
-            # Closed twice, it could be the line of something else that was given its number.
-            if not self.connection.closed:
-                self.connection.close()
+        self.line.close()
 
 
 class SolverPool:
@@ -267,7 +264,7 @@ class SolverPool:
         heard = asked = False
         try:
             process.tasks += 1
-            process.connection.send((task, dict(arguments), max(0.0, until - time.monotonic())))
+            process.line.put((task, dict(arguments), max(0.0, until - time.monotonic())))
             while True:
                 if cancelled is not None and cancelled.is_set() and not asked:
                     # It comes back with what it has; soon, or not at all.
@@ -275,14 +272,14 @@ class SolverPool:
                     process.interrupt()
                     until = min(until, time.monotonic() + _CANCEL_S)
                 left = until - time.monotonic()
-                if not process.connection.poll(max(0.0, min(left, _POLL_S))):
+                message = process.line.next(max(0.0, min(left, _POLL_S)))
+                if message is None:
                     if left <= 0:
                         self._leave_late(process)
                         if asked:
                             raise TaskError("cancelled", "the task was cancelled")
                         raise TaskError("late", f"no answer within {limit_s:g} s")
                     continue
-                message = process.connection.recv()
                 heard = True
                 if message[0] == "news":
                     if hear is not None:
@@ -393,9 +390,8 @@ class SolverPool:
             try:
                 process.interrupt()
                 while time.monotonic() < until and not back:
-                    back = (
-                        process.connection.poll(_POLL_S) and process.connection.recv()[0] != "news"
-                    )
+                    message = process.line.next(_POLL_S)
+                    back = message is not None and message[0] != "news"
             except (EOFError, OSError):
                 back = False
             with self._changed:

@@ -12,12 +12,13 @@ import importlib
 import os
 import resource
 import signal
+import socket
 import sys
 from functools import partial
-from multiprocessing.connection import Connection
 from typing import Any
 
 from edgeflow_opt.errors import EdgeflowError, InputError
+from edgeflow_opt.service.line import Line
 
 #: How much a solver process gives way to the one that it works for.
 _NICE = 5
@@ -28,7 +29,7 @@ _ALARM_GRACE_S = 5.0
 
 def main(descriptor: int, memory_mib: int) -> None:
     """Serve tasks until the parent is gone."""
-    connection = Connection(descriptor)
+    line = Line(socket.socket(fileno=descriptor))
     working = False
 
     def interrupt(*_: object) -> None:
@@ -49,33 +50,35 @@ def main(descriptor: int, memory_mib: int) -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
     _limit_memory(memory_mib)
-    connection.send(("ready",))
+    line.send(("ready",))
     while True:
         try:
-            name, arguments, limit_s = connection.recv()
+            task = line.next(None)
         except (EOFError, OSError):
             return
+        assert task is not None
+        name, arguments, limit_s = task
         signal.setitimer(signal.ITIMER_REAL, limit_s + _ALARM_GRACE_S)
         try:
             working = True
-            answer = _answer(connection, name, arguments)
+            answer = _answer(line, name, arguments)
             working = False
         except KeyboardInterrupt:
             working = False
             answer = "fault", "cancelled", "the task was cancelled", ()
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         try:
-            connection.send(answer)
-        except OSError:
+            line.send(answer)
+        except (EOFError, OSError):
             return
 
 
-def _answer(connection: Connection, name: str, arguments: dict[str, Any]) -> tuple[Any, ...]:
+def _answer(line: Line, name: str, arguments: dict[str, Any]) -> tuple[Any, ...]:
     """Return the last message of a task: its result, or what went wrong."""
     module, _, function = name.partition(":")
     try:
         work = getattr(importlib.import_module(module), function)
-        return "result", work(tell=partial(_tell, connection), **arguments)
+        return "result", work(tell=partial(_tell, line), **arguments)
     except MemoryError:
         return "fault", "MemoryError", "the memory limit of a solver process was reached", ()
     except EdgeflowError as fault:
@@ -88,11 +91,11 @@ def _answer(connection: Connection, name: str, arguments: dict[str, Any]) -> tup
         return "fault", type(fault).__name__, str(fault), ()
 
 
-def _tell(connection: Connection, what: Any) -> None:
+def _tell(line: Line, what: Any) -> None:
     """Send news whole: half a message, because of an interrupt, would block the parent."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        connection.send(("news", what))
+        line.send(("news", what))
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 

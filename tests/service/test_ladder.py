@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,6 +71,30 @@ def test_a_cancelled_decision_takes_what_is_ready(pool: SolverPool) -> None:
     assert decision.value == 1.0
     assert decision.seconds < 50.0
     assert decision.rungs[-1].message == "the task was cancelled"
+    assert pool.wait_ready(120.0)
+
+
+def test_a_stopped_process_that_reads_nothing_is_late(pool: SolverPool) -> None:
+    """A process that no longer reads, and arguments larger than any buffer, are waited for in vain."""
+    assert pool.wait_ready(120.0)
+    told: list[str] = []
+
+    def run() -> None:
+        try:
+            pool.run("operator:length_hint", {"data": bytes(1 << 24)}, limit_s=0.3)
+        except TaskError as fault:
+            told.append(fault.kind)
+
+    stopped = pool.pids
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    caller = threading.Thread(target=run, daemon=True)
+    caller.start()
+    caller.join(20.0)
+    for pid in stopped:
+        os.kill(pid, signal.SIGKILL)
+    assert told == ["late"]
+    # Others come in their places.
     assert pool.wait_ready(120.0)
 
 
