@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import logging
+import threading
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
@@ -16,6 +17,10 @@ from typing import Any
 from edgeflow_opt.errors import UsageError
 
 logger = logging.getLogger(__name__)
+
+#: Held while something is imported late. Python guards each module by itself, and two threads that
+#: come upon numba from two sides wait for each other for ever, or see half of a module.
+IMPORTING = threading.RLock()
 
 
 class Registry:
@@ -53,7 +58,8 @@ class Registry:
         """
         if name in self._built_in:
             module, _, attribute = self._built_in[name].partition(":")
-            return getattr(importlib.import_module(module), attribute)
+            with IMPORTING:
+                return getattr(importlib.import_module(module), attribute)
         plug_in = self._plug_ins().get(name)
         family, colon, member = name.partition(":")
         if plug_in is None and colon and family in self.names():
@@ -67,7 +73,8 @@ class Registry:
                 f"{self._what} {name!r} is not known; {hint}known are {', '.join(self.names())}"
             )
         try:
-            return plug_in.load()
+            with IMPORTING:
+                return plug_in.load()
         except Exception as problem:
             raise UsageError(
                 f"{self._what} {name!r} of plug-in '{plug_in.value}' cannot be loaded "

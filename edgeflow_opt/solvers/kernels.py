@@ -12,8 +12,9 @@ import importlib
 import os
 import subprocess
 import sys
-import threading
 import time
+
+from edgeflow_opt.registry import IMPORTING
 
 PLANS = "edgeflow_opt.formulations.plans"
 GREEDY = "edgeflow_opt.solvers.greedy"
@@ -48,7 +49,6 @@ _MOST_PROCESSES = 4
 
 #: Modules whose kernels are loaded: whether they had to be compiled for that.
 _loaded: dict[str, bool] = {}
-_loading = threading.RLock()
 
 
 def warm_up(*modules: str) -> float:
@@ -81,7 +81,7 @@ def compile_or_load(*modules: str) -> float:
         if module in _loaded:
             continue
         begin = time.perf_counter()
-        with _loading:
+        with IMPORTING:
             if module not in _loaded:
                 _loaded[module] = _was_compiled(module)
         if _loaded[module]:
@@ -103,6 +103,11 @@ def missing(*modules: str) -> list[str]:
 
     For programs that have no threads yet: nothing may be compiled elsewhere meanwhile.
     """
+    with IMPORTING:
+        return _missing(modules)
+
+
+def _missing(modules: tuple[str, ...]) -> list[str]:
     from numba.core import event
 
     class RefusedError(Exception):

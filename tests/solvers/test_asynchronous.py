@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +42,30 @@ def test_the_loop_goes_on_while_solves_run() -> None:
         assert result.schedule is not None
         assert ef.check(problem, result.schedule).valid
     assert ticks > 1
+
+
+COLD = """
+import asyncio, sys
+import edgeflow_opt as ef
+problem = ef.read_problem(sys.argv[1])
+async def work():
+    return await asyncio.gather(*(
+        ef.solve_async(problem, name, time_limit_s=0.5) for name in sys.argv[2:]
+    ))
+print(*(result.value is not None for result in asyncio.run(work())))
+"""
+
+
+def test_solves_may_begin_side_by_side_in_a_cold_process(tmp_path: Path) -> None:
+    """Threads that load solvers and kernels at the same time do not wait for each other for ever."""
+    path = tmp_path / "epoch.json"
+    ef.write_problem(hard(), path)
+    names = ["price", "cpsat", "highs", "greedy", "auto"]
+    done = subprocess.run(
+        [sys.executable, "-c", COLD, str(path), *names],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.stdout.split() == ["True"] * len(names), done.stderr[-2000:]
 
 
 def test_cancelling_the_task_ends_the_solve() -> None:
