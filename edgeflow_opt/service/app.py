@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,10 +20,11 @@ from edgeflow_opt.analysis.extras import load
 from edgeflow_opt.service.details import document_of
 from edgeflow_opt.service.gate import Gate
 from edgeflow_opt.service.hub import SessionHub
+from edgeflow_opt.service.lanes import Lane
 from edgeflow_opt.service.metrics import Metrics
 from edgeflow_opt.service.openapi import openapi_document
 from edgeflow_opt.service.pool import SolverPool
-from edgeflow_opt.service.refusals import NotReadyError, TooManyError
+from edgeflow_opt.service.refusals import NotReadyError
 from edgeflow_opt.service.requests import Work, read_body
 from edgeflow_opt.service.settings import ServiceSettings
 from edgeflow_opt.service.store import SessionStore
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Most sessions worked on at a time: each decision has a thread of its own.
-_SESSION_THREADS = 16
+#: Most decisions made at a time, each in a thread of its own; and most other requests to sessions,
+#: which take milliseconds, and must not wait for decisions.
+_DECISION_THREADS, _SESSION_THREADS = 16, 16
 
 
 def make_app(settings: ServiceSettings) -> Starlette:
@@ -104,7 +105,14 @@ class Service:
             sessions=lambda: 0 if self._hub is None else len(self._hub),
             ended=lambda: self._pool.ended,
         )
-        self._session_places = threading.BoundedSemaphore(_SESSION_THREADS)
+        self._decisions = Lane(
+            "decide", _DECISION_THREADS, refusal="too many decisions are under way; come again"
+        )
+        self._calls = Lane(
+            "session",
+            _SESSION_THREADS,
+            refusal="too many requests to sessions are under way; come again",
+        )
 
     @asynccontextmanager
     async def lifespan(self, app: Any) -> AsyncIterator[None]:
@@ -119,8 +127,10 @@ class Service:
         try:
             yield
         finally:
-            self._work.stop()
+            self.stop()
             await asyncio.to_thread(self._pool.close)
+            for lane in (self._decisions, self._calls, self._work):
+                lane.close()
             self._store.close()
 
     @property
@@ -179,14 +189,14 @@ class Service:
         if request.method != "POST":
             return self.json(self.hub.all())
         body = await read_body(request, self.settings)
-        return self.json(await self._in_thread(partial(self.hub.begin, body)), 201)
+        return self.json(await self._calls.run(partial(self.hub.begin, body)), 201)
 
     async def one_session(self, request: Request) -> Response:
         """``GET`` and ``DELETE /sessions/{id}``."""
         name = request.path_params["id"]
         if request.method != "DELETE":
-            return self.json(await self._in_thread(partial(self.hub.snapshot, name)))
-        await self._in_thread(partial(self.hub.delete, name))
+            return self.json(await self._calls.run(partial(self.hub.snapshot, name)))
+        await self._calls.run(partial(self.hub.delete, name))
         response: Response = self._responses.Response(status_code=204)
         return response
 
@@ -194,25 +204,15 @@ class Service:
         """``POST /sessions/{id}/events``."""
         name = request.path_params["id"]
         body = await read_body(request, self.settings)
-        return self.json(await self._in_thread(partial(self.hub.update, name, body)))
+        return self.json(await self._calls.run(partial(self.hub.update, name, body)))
 
     async def decide(self, request: Request) -> Response:
         """``POST /sessions/{id}/decide``."""
         name = request.path_params["id"]
         body = await read_body(request, self.settings)
-        decide = partial(self.hub.decide, name, body, self._work.stopping)
-        document = await self._in_thread(decide)
+        document = await self._decisions.run(partial(self.hub.decide, name, body))
         self.measured.rung(document["rung"], known=True)
         return self.json(document)
-
-    async def _in_thread(self, work: Callable[[], Any]) -> Any:
-        """Return what `work` returns, which may block."""
-        if not self._session_places.acquire(blocking=False):
-            raise TooManyError("too many requests to sessions are under way; come again")
-        try:
-            return await asyncio.to_thread(work)
-        finally:
-            self._session_places.release()
 
     async def health(self, request: Request) -> Response:
         """``GET /health``."""
@@ -237,3 +237,5 @@ class Service:
     def stop(self) -> None:
         """Let all that is under way answer with the best it has, and take nothing more."""
         self._work.stop()
+        if self._hub is not None:
+            self._hub.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
+from dataclasses import dataclass, field
 from typing import Any
 
 from edgeflow_opt.errors import EventError, Fault, InputError, InstanceError
@@ -22,6 +23,14 @@ from edgeflow_opt.service.tasks import parsed
 from edgeflow_opt.service.wire import DecideRequest, SessionRequest
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A session, and whether its decisions are to come to their ends at once."""
+
+    session: EpochSession
+    ending: threading.Event = field(default_factory=threading.Event)
 
 
 class SessionHub:
@@ -42,13 +51,14 @@ class SessionHub:
         self._store = store
         self._pool = pool
         self._lock = threading.Lock()
-        self._sessions: dict[str, EpochSession] = {}
+        self._sessions: dict[str, _Kept] = {}
+        self._stopping = False
         for name, snapshot, documents in store.read_all():
             session = EpochSession.from_snapshot(snapshot, pool=pool, source=f"session {name}")
             for document in documents:
                 batch = events_from_dict(document)
                 session.update(batch.events, batch=batch.batch)
-            self._sessions[name] = session
+            self._sessions[name] = _Kept(session)
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -74,9 +84,11 @@ class SessionHub:
                     f"there are {len(self._sessions)} sessions, the most that this service holds; "
                     "delete one"
                 )
-            self._store.write(name, session.snapshot())
-            self._sessions[name] = session
-        return self.about(name)
+            self._store.begin(name, session.snapshot())
+            kept = self._sessions[name] = _Kept(session)
+            if self._stopping:
+                kept.ending.set()
+        return _about(name, session)
 
     def _fresh(self, documents: dict[str, Any], options: Any) -> EpochSession:
         now = 0.0 if documents["now"] is None else documents["now"]
@@ -106,12 +118,12 @@ class SessionHub:
         )
 
     def _refuse_too_many(self, jobs: int, slots: int) -> None:
-        for field, count, most in (
+        for what, count, most in (
             ("jobs", jobs, self._settings.max_jobs),
             ("options.max_slots", slots, self._settings.max_slots),
         ):
             if count > most:
-                fault = Fault("session", field, f"this service takes at most {most}", str(count))
+                fault = Fault("session", what, f"this service takes at most {most}", str(count))
                 raise InstanceError((fault,))
 
     def session(self, name: str) -> EpochSession:
@@ -122,28 +134,23 @@ class SessionHub:
         NoSuchSessionError
             If there is none.
         """
-        session = self._sessions.get(name)
-        if session is None:
+        return self._kept(name).session
+
+    def _kept(self, name: str) -> _Kept:
+        kept = self._sessions.get(name)
+        if kept is None:
             raise NoSuchSessionError(
                 f"there is no session '{name[:40]}'; POST /sessions begins one"
             )
-        return session
+        return kept
 
     def about(self, name: str) -> dict[str, Any]:
         """Return what a session is."""
-        session = self.session(name)
-        view = session.view
-        return {
-            "id": name,
-            "clock": view.clock,
-            "jobs": len(view.jobs),
-            "sequence": session.sequence,
-            "decisions": session.decisions,
-        }
+        return _about(name, self.session(name))
 
     def all(self) -> list[dict[str, Any]]:
         """Return what all sessions are."""
-        return [self.about(name) for name in tuple(self._sessions)]
+        return [_about(name, kept.session) for name, kept in tuple(self._sessions.items())]
 
     def snapshot(self, name: str) -> dict[str, Any]:
         """Return a session as a document."""
@@ -163,9 +170,15 @@ class SessionHub:
         )
         return {"taken": taken, "sequence": session.sequence}
 
-    def decide(self, name: str, body: bytes, cancelled: threading.Event) -> dict[str, Any]:
-        """Decide; the session after it is on the disk when this returns."""
-        session = self.session(name)
+    def decide(self, name: str, body: bytes) -> dict[str, Any]:
+        """Decide; the session after it is on the disk when this returns.
+
+        Raises
+        ------
+        NoSuchSessionError
+            If there is no session of that id, or it was deleted meanwhile.
+        """
+        kept = self._kept(name)
         request = convert_part(parse_json(body or b"{}", "", InputError), DecideRequest, "request")
         if isinstance(request, tuple):
             raise InputError(request)
@@ -174,18 +187,38 @@ class SessionHub:
             rule = f"this service takes at most {most:g} s"
             fault = Fault("request", "time_limit_s", rule, repr(request.time_limit_s))
             raise InputError((fault,))
-        decision = session.decide(
+        decision = kept.session.decide(
             request.now,
             request.time_limit_s,
             fresh=request.fresh,
-            cancelled=cancelled,
-            commit=lambda snapshot: self._store.write(name, snapshot),
+            cancelled=kept.ending,
+            commit=lambda snapshot: self._store.replace(name, snapshot),
         )
         return decision.document()
 
     def delete(self, name: str) -> None:
-        """End a session."""
-        self.session(name)
+        """End a session; decisions of it that are under way end at once, and come to nothing."""
         with self._lock:
+            kept = self._kept(name)
             self._store.delete(name)
-            self._sessions.pop(name, None)
+            del self._sessions[name]
+        kept.ending.set()
+
+    def stop(self) -> None:
+        """Let decisions answer at once with the best that they have, from now on."""
+        # Without the lock, as a signal may call this; a session begun meanwhile looks after itself.
+        self._stopping = True
+        for kept in tuple(self._sessions.values()):
+            kept.ending.set()
+
+
+def _about(name: str, session: EpochSession) -> dict[str, Any]:
+    """Return what a session is."""
+    view = session.view
+    return {
+        "id": name,
+        "clock": view.clock,
+        "jobs": len(view.jobs),
+        "sequence": session.sequence,
+        "decisions": session.decisions,
+    }

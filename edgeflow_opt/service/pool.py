@@ -278,7 +278,7 @@ class SolverPool:
                         self._leave_late(process)
                         if asked:
                             raise TaskError("cancelled", "the task was cancelled")
-                        raise TaskError("late", f"no answer within {limit_s:g} s")
+                        raise TaskError("late", f"no answer within {limit_s:.3g} s")
                     continue
                 heard = True
                 if message[0] == "news":

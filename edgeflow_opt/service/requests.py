@@ -8,12 +8,14 @@ import secrets
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from edgeflow_opt.errors import EdgeflowError
 from edgeflow_opt.service.details import details_of
+from edgeflow_opt.service.lanes import Lane
 from edgeflow_opt.service.pool import SolverPool, TaskError
 from edgeflow_opt.service.refusals import (
     BadLimitError,
@@ -41,11 +43,14 @@ _DEFAULTS = {"solve": 5.0, "check": 30.0, "bound": 5.0, "explain": 10.0}
 _LOOK_S = 0.25
 
 #: Bodies up to this size are given an answer of the floor in the process of the service, where no
-#: solver process is free: some milliseconds.
+#: solver process is free: some milliseconds, spent while the request waits for one.
 _SMALL_BYTES = 1 << 18
 
 #: Share of the time limit of such a request that a solver process may take.
 _SHARE = 0.9
+
+#: Seconds beyond the time limit that such an answer, once begun, may take.
+_FLOOR_GRACE_S = 0.5
 
 #: Kinds of faults of tasks that no fault of the request has brought about.
 SERVER_KINDS = frozenset({"late", "busy", "died", "MemoryError", "cancelled"})
@@ -101,8 +106,26 @@ class Work:
         self._settings = settings
         self._solves: dict[str, Solve] = {}
         self.under_way = 0
+        # Each that is admitted has a thread at once, so that its limit holds while it waits, too.
+        self._tasks = Lane("task", self._most)
+        self._floors = Lane("floor", 1, self._most)
         #: Set when the service is asked to stop.
         self.stopping = threading.Event()
+
+    @property
+    def _most(self) -> int:
+        """Most requests that have or wait for a solver process."""
+        return self._pool.workers + self._settings.waiting
+
+    @property
+    def full(self) -> bool:
+        """Whether all solver processes are taken, so that another request has to wait."""
+        return self.under_way >= self._pool.workers
+
+    def close(self) -> None:
+        """Take nothing more; threads end when theirs has."""
+        self._tasks.close()
+        self._floors.close()
 
     def stop(self) -> None:
         """Let all that is under way answer with the best it has, and take nothing more."""
@@ -146,7 +169,7 @@ class Work:
     def _admit(self) -> None:
         if self.stopping.is_set():
             raise NotReadyError("the service is about to stop")
-        if self.under_way >= self._pool.workers + self._settings.waiting:
+        if self.under_way >= self._most:
             raise TooManyError(f"{self.under_way} requests are under way or wait; come again")
 
     def _limit_s(self, name: str, body: bytes) -> float:
@@ -167,8 +190,8 @@ class Work:
     async def run(self, name: str, body: bytes, request: Request) -> Any:
         """Carry out a request that has one answer."""
         self._admit()
-        limit_s = self._limit_s(name, body)
-        return await self.carry_out(name, body, limit_s, request, threading.Event(), None)
+        until = time.monotonic() + self._limit_s(name, body)
+        return await self.carry_out(name, body, until, request, threading.Event(), None)
 
     async def floor(self, body: bytes) -> Any:
         """Return the answer of the floor, made in this process, for a small request.
@@ -181,35 +204,49 @@ class Work:
         from edgeflow_opt.service.tasks import floor_task
 
         sizes = self._settings.max_jobs, self._settings.max_slots
-        return await asyncio.to_thread(floor_task, body, *sizes)
+        return await self._floors.run(partial(floor_task, body, *sizes))
 
     async def carry_out(
         self,
         name: str,
         body: bytes,
-        limit_s: float,
+        until: float,
         request: Request,
         cancelled: threading.Event,
         hear: Callable[[Any], None] | None,
     ) -> Any:
-        """Run a task, and cancel it where the client goes away."""
+        """Run a task, and cancel it where the client goes away.
+
+        Parameters
+        ----------
+        name, body
+            Which task, and the request.
+        until
+            When it has to come to its end, seconds as of ``time.monotonic()``.
+        request
+            Whose client is watched.
+        cancelled
+            Ends the task when set; set where the client goes away.
+        hear
+            Called with all that the task tells on its way, in another thread.
+        """
         arguments = {
             "body": body,
-            "until": time.time() + limit_s,
+            "until": time.time() + until - time.monotonic(),
             "max_jobs": self._settings.max_jobs,
             "max_slots": self._settings.max_slots,
         }
         self.under_way += 1
         watch = asyncio.create_task(_watch(request, cancelled))
-        try:
-            return await asyncio.to_thread(
-                self._pool.run,
-                _TASKS[name],
-                arguments,
-                limit_s=limit_s,
-                hear=hear,
-                cancelled=cancelled,
+
+        def run() -> Any:
+            left_s = max(0.0, until - time.monotonic())
+            return self._pool.run(
+                _TASKS[name], arguments, limit_s=left_s, hear=hear, cancelled=cancelled
             )
+
+        try:
+            return await self._tasks.run(run)
         except asyncio.CancelledError:
             cancelled.set()
             raise
@@ -247,6 +284,7 @@ class Solve:
         self._work = work
         self._body = body
         self._limit_s = limit_s
+        self._begin = time.monotonic()
         self._floor: Any = None
 
     async def answer(
@@ -267,25 +305,35 @@ class Solve:
                 progress(news[1])
 
         message = ""
+        small = len(self._body) <= _SMALL_BYTES
+        ahead: asyncio.Task[Any] | None = None
+        if small and self._work.full:
+            # Many may wait, and their times be up together: the floor is made meanwhile.
+            ahead = asyncio.create_task(self._work.floor(self._body))
+            ahead.add_done_callback(lambda made: made.cancelled() or made.exception())
         try:
             # Where no process comes free there must be time left for the floor.
-            share = _SHARE if len(self._body) <= _SMALL_BYTES else 1.0
-            limit_s = share * self._limit_s
+            until = self._begin + (_SHARE if small else 1.0) * self._limit_s
             schedule = await self._work.carry_out(
-                "solve", self._body, limit_s, request, self.cancelled, hear
+                "solve", self._body, until, request, self.cancelled, hear
             )
         except TaskError as fault:
             if fault.kind not in {*SERVER_KINDS, "SolverFaultError", "InvalidScheduleError"}:
                 raise
             if self._floor is None:
-                # No process was there for it. Who cancels wants no answer, but the service that stops
-                # owes one.
-                unwanted = fault.kind == "cancelled" and not self._work.stopping.is_set()
-                if unwanted or len(self._body) > _SMALL_BYTES:
+                # No process was there for it.
+                if not small or await request.is_disconnected():
                     raise
-                self._floor = await self._work.floor(self._body)
+                left_s = max(0.0, self._begin + self._limit_s - time.monotonic())
+                try:
+                    async with asyncio.timeout(left_s + _FLOOR_GRACE_S):
+                        self._floor = await (ahead or self._work.floor(self._body))
+                except TimeoutError:
+                    raise fault from None
             schedule, message = self._floor, f"{fault.kind}: {fault}"
         finally:
+            if ahead is not None:
+                ahead.cancel()
             self._work.end_solve(self)
         if schedule["objective"] is None and self._floor and self._floor["objective"]:
             message = f"solver '{schedule['solver']}' found no plan ({schedule['status']})"
@@ -299,8 +347,8 @@ class Solve:
             "schedule": schedule,
         }
 
-    async def stream(self, request: Request) -> AsyncIterator[bytes]:
-        """Yield progress and then the answer as server-sent events."""
+    def stream(self, request: Request) -> AsyncIterator[bytes]:
+        """Begin, and return progress and then the answer as server-sent events."""
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
 
@@ -313,7 +361,12 @@ class Solve:
             except EdgeflowError as fault:
                 queue.put_nowait(("fault", details_of(fault)[0]))
 
-        task = asyncio.create_task(work())
+        # Not in the generator, which nobody may ever ask for its first event.
+        return self._events(queue, asyncio.create_task(work()))
+
+    async def _events(
+        self, queue: asyncio.Queue[tuple[str, Any]], task: asyncio.Task[None]
+    ) -> AsyncIterator[bytes]:
         try:
             while True:
                 kind, document = await queue.get()

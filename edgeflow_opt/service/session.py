@@ -7,7 +7,8 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,6 +19,7 @@ from edgeflow_opt.service.decision import SessionDecision
 from edgeflow_opt.service.memory import SessionMemory
 from edgeflow_opt.service.options import SessionOptions
 from edgeflow_opt.service.pool import SolverPool
+from edgeflow_opt.service.refusals import TooManyError
 from edgeflow_opt.service.snapshot import read_snapshot, snapshot_of
 from edgeflow_opt.service.state import ClusterView, later_than
 from edgeflow_opt.solvers import warm_up
@@ -259,6 +261,8 @@ class EpochSession:
         ------
         UsageError
             If a number makes no sense.
+        TooManyError
+            If another decision of this session is under way, for all of the limit.
         """
         begin = time.perf_counter()
         if not _is_number(time_limit_s) or not 0.0 < time_limit_s < math.inf:
@@ -266,7 +270,7 @@ class EpochSession:
             raise UsageError(f"option time_limit_s: {rule}, got {time_limit_s!r}")
         if now is not None and not (_is_number(now) and -1e15 <= now <= 1e15):
             raise UsageError(f"option now: must be a finite number of seconds, got {now!r}")
-        with self._deciding:
+        with self._turn(time_limit_s):
             memory = self._memory
             now = memory.view.clock if now is None else max(memory.view.clock, float(now))
             work = DecisionMaker(
@@ -292,6 +296,19 @@ class EpochSession:
                 self._memory = after
         seconds = time.perf_counter() - begin
         return dataclasses.replace(decision, overtaken=overtaken, seconds=seconds)
+
+    @contextmanager
+    def _turn(self, limit_s: float) -> Iterator[None]:
+        """Wait for the decision under way, if there is one, but no longer than this one may take."""
+        if not self._deciding.acquire(timeout=min(limit_s, threading.TIMEOUT_MAX)):
+            raise TooManyError(
+                f"another decision of this session is under way, for all of the {limit_s:g} s that "
+                "this one may take; one at a time"
+            )
+        try:
+            yield
+        finally:
+            self._deciding.release()
 
 
 def _is_number(value: object) -> bool:

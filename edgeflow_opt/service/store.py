@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from edgeflow_opt.errors import EdgeflowError, UsageError
+from edgeflow_opt.service.refusals import NoSuchSessionError
 
 #: Number of the layout of the tables (``PRAGMA user_version``).
 _LAYOUT = 1
@@ -90,12 +91,13 @@ class SessionStore:
                 yield self._line
                 self._line.execute("COMMIT")
             except sqlite3.Error as problem:
+                raise StoreError(f"the sessions cannot be written: {problem}") from problem
+            finally:
                 if self._line.in_transaction:
                     self._line.execute("ROLLBACK")
-                raise StoreError(f"the sessions cannot be written: {problem}") from problem
 
-    def write(self, session: str, snapshot: dict[str, Any]) -> None:
-        """Put a session in the place of what there is of it.
+    def begin(self, session: str, snapshot: dict[str, Any]) -> None:
+        """Add a session.
 
         Raises
         ------
@@ -104,11 +106,23 @@ class SessionStore:
         """
         data = msgspec.json.encode(snapshot)
         with self._change() as line:
-            line.execute(
-                "INSERT INTO sessions VALUES (?, ?, ?) "
-                "ON CONFLICT (id) DO UPDATE SET snapshot = excluded.snapshot",
-                (session, time.time(), data),
-            )
+            line.execute("INSERT INTO sessions VALUES (?, ?, ?)", (session, time.time(), data))
+
+    def replace(self, session: str, snapshot: dict[str, Any]) -> None:
+        """Put a snapshot in the place of what there is of a session.
+
+        Raises
+        ------
+        NoSuchSessionError
+            If there is nothing of it, as when it was deleted meanwhile.
+        StoreError
+            If it cannot be written; all is as before.
+        """
+        data = msgspec.json.encode(snapshot)
+        with self._change() as line:
+            found = line.execute("UPDATE sessions SET snapshot = ? WHERE id = ?", (data, session))
+            if found.rowcount == 0:
+                raise _gone(session)
             line.execute("DELETE FROM events WHERE session = ?", (session,))
 
     def add_events(self, session: str, document: dict[str, Any]) -> None:
@@ -116,11 +130,15 @@ class SessionStore:
 
         Raises
         ------
+        NoSuchSessionError
+            If there is nothing of it, as when it was deleted meanwhile.
         StoreError
             If they cannot be written; all is as before.
         """
         data = msgspec.json.encode(document)
         with self._change() as line:
+            if line.execute("SELECT 1 FROM sessions WHERE id = ?", (session,)).fetchone() is None:
+                raise _gone(session)
             line.execute("INSERT INTO events (session, document) VALUES (?, ?)", (session, data))
 
     def delete(self, session: str) -> None:
@@ -147,3 +165,7 @@ class SessionStore:
         for name, snapshot in rows:
             documents = [msgspec.json.decode(data) for (data,) in events[name]]
             yield name, msgspec.json.decode(snapshot), documents
+
+
+def _gone(session: str) -> NoSuchSessionError:
+    return NoSuchSessionError(f"session '{session}' was deleted meanwhile")
