@@ -26,7 +26,7 @@ from edgeflow_opt.problem import (
     evaluate,
 )
 from edgeflow_opt.problem.arrays import arrays_of
-from edgeflow_opt.problem.data import WORK_TOLERANCE
+from edgeflow_opt.problem.data import MAX_MAGNITUDE, WORK_TOLERANCE
 from edgeflow_opt.solvers import SOLVERS, solve
 from edgeflow_opt.solvers.kernels import BY_LEVELS, LEFTOVERS, PRICE
 from edgeflow_opt.solvers.leftovers import hand_on_leftovers
@@ -386,7 +386,8 @@ def rolling_grid(now: float, end: float, slot_s: float, max_slots: int) -> Grid:
     now
         Seconds.
     end
-        The time to reach; where it lies before the end of the first slot, that end.
+        The time to reach; where it lies before the end of the first slot, that end. No grid goes
+        beyond 1e15 s, the latest time of an instance, unless `end` does.
     slot_s
         Length of the first slots, seconds, above 0; the very first ends at a multiple of it.
     max_slots
@@ -410,7 +411,10 @@ def rolling_grid(now: float, end: float, slot_s: float, max_slots: int) -> Grid:
         raise UsageError(f"option max_slots: must be a whole number >= 1, got {max_slots!r}")
     # Boundaries have to differ on the clock, which may be at 1e15 s.
     slot_s = max(slot_s, 4.0 * math.ulp(now))
-    end = max(end, now + slot_s)
+    first = now + slot_s
+    if now < MAX_MAGNITUDE:
+        first = min(first, MAX_MAGNITUDE)
+    end = max(end, first)
     # The more slots of a length, the finer the grid; the search is for the most that reach the end.
     low, high = 1, max_slots
     while low < high:
@@ -420,8 +424,10 @@ def rolling_grid(now: float, end: float, slot_s: float, max_slots: int) -> Grid:
         else:
             high = middle - 1
     boundaries = _doubling(now, end, slot_s, max_slots, low)
-    if boundaries[-1] < end:
-        boundaries[-1] = end
+    boundaries[-1] = max(boundaries[-1], end)
+    if end <= MAX_MAGNITUDE:
+        # An instance knows no later time.
+        boundaries[-1] = min(boundaries[-1], MAX_MAGNITUDE)
     return Grid(tuple(boundaries))
 
 

@@ -260,5 +260,5 @@ def _rule(message: str, kind: Any) -> str:
         return "must be at most 1e15" if "out of range" in message else message
     names, limit = match.groups()
     words = " or ".join(_WORDS.get(name.strip(), name.strip()) for name in names.split("|"))
-    limit = re.sub(r"1000000000000000(\.0)?$", "1e15", limit)
+    limit = re.sub(r"(?<=1)(0{9,})(\.0)?$", lambda zeros: f"e{len(zeros[1])}", limit)
     return f"must be {words}{limit.removesuffix('.0')}"

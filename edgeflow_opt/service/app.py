@@ -129,8 +129,6 @@ class Service:
         finally:
             self.stop()
             await asyncio.to_thread(self._pool.close)
-            for lane in (self._decisions, self._calls, self._work):
-                lane.close()
             self._store.close()
 
     @property

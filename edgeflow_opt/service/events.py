@@ -17,7 +17,14 @@ from edgeflow_opt.problem.validation import shown
 
 EVENTS_FORMAT = "edgeflow-events/1"
 
+#: Largest magnitude of what a session takes for the time of its clock, seconds: from there on there
+#: is room for plans, all of whose times have to be at most 1e15.
+MAX_CLOCK = 1e14
+
 _Time = Annotated[float, Meta(ge=-1e15, le=1e15, description="seconds on one clock")]
+ClockTime = Annotated[
+    float, Meta(ge=-MAX_CLOCK, le=MAX_CLOCK, description="seconds on the clock of the session")
+]
 _Positive = Annotated[float, Meta(gt=0, le=1e15)]
 _Seconds = Annotated[float, Meta(ge=0, le=1e15)]
 _Units = Annotated[int, Meta(ge=0, le=10**15)]
@@ -32,7 +39,7 @@ class Event:
     Parameters
     ----------
     time
-        When, seconds on the clock of the session. A time before what the session already knows
+        When, seconds on the clock of the session, of magnitude at most 1e14. A time before what the session already knows
         counts as the latest time that it knows: the past is not written anew.
     """
 
@@ -166,7 +173,7 @@ class _Wire(Struct, forbid_unknown_fields=True, kw_only=True, tag_field="type"):
     """Base of the wire structures of events: no unknown keys, the kind in ``type``."""
 
     event: ClassVar[type[Event]]
-    time: _Time
+    time: ClockTime
 
 
 class WireJobArrived(_Wire, tag="job_arrived"):

@@ -11,7 +11,8 @@ from typing import Any
 from edgeflow_opt.errors import EventError, Fault, InputError, InstanceError
 from edgeflow_opt.problem.formats import problem_from_dict
 from edgeflow_opt.problem.parsing import convert_part, parse_json
-from edgeflow_opt.service.events import events_from_dict, events_to_dict
+from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.service.events import MAX_CLOCK, events_from_dict, events_to_dict
 from edgeflow_opt.service.options import SessionOptions
 from edgeflow_opt.service.pool import SolverPool
 from edgeflow_opt.service.refusals import NoSuchSessionError, TooManyError
@@ -92,9 +93,9 @@ class SessionHub:
 
     def _fresh(self, documents: dict[str, Any], options: Any) -> EpochSession:
         now = 0.0 if documents["now"] is None else documents["now"]
-        if not isinstance(now, (int, float)) or isinstance(now, bool) or not abs(now) <= 1e15:
-            rule = "must be a number of seconds, at most 1e15"
-            raise InputError((Fault("request", "now", rule),))
+        if not isinstance(now, (int, float)) or isinstance(now, bool) or not abs(now) <= MAX_CLOCK:
+            rule = "must be a number of seconds, of magnitude at most 1e14"
+            raise InputError((Fault("request", "now", rule, shown(now)),))
         document = {
             "format": "edgeflow-epoch/1",
             "now": now,

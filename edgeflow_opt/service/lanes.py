@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Lane:
-    """Threads for one kind of work that blocks.
+    """Threads for one kind of work that blocks; idle ones end with the lane.
 
     Parameters
     ----------
@@ -57,7 +57,3 @@ class Lane:
         # Not when the caller gives up: the thread is taken until the work has come to its end.
         future.add_done_callback(lambda _: self._places.release())
         return await asyncio.wrap_future(future)
-
-    def close(self) -> None:
-        """Take no more work; threads end when theirs has."""
-        self._threads.shutdown(wait=False, cancel_futures=True)

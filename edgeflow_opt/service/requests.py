@@ -122,11 +122,6 @@ class Work:
         """Whether all solver processes are taken, so that another request has to wait."""
         return self.under_way >= self._pool.workers
 
-    def close(self) -> None:
-        """Take nothing more; threads end when theirs has."""
-        self._tasks.close()
-        self._floors.close()
-
     def stop(self) -> None:
         """Let all that is under way answer with the best it has, and take nothing more."""
         self.stopping.set()

@@ -16,6 +16,7 @@ from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem import EpochProblem, Grid, Site
 from edgeflow_opt.service.decide import DecisionMaker
 from edgeflow_opt.service.decision import SessionDecision
+from edgeflow_opt.service.events import MAX_CLOCK
 from edgeflow_opt.service.memory import SessionMemory
 from edgeflow_opt.service.options import SessionOptions
 from edgeflow_opt.service.pool import SolverPool
@@ -57,7 +58,7 @@ class EpochSession:
     sites
         The sites, with what is known of their capacities.
     now
-        Time of the clock, seconds.
+        Time of the clock, seconds, of magnitude at most 1e14.
     jobs
         The jobs that are there already.
     objective
@@ -88,6 +89,7 @@ class EpochSession:
         pool: SolverPool | None = None,
         isolated: bool = True,
     ) -> None:
+        _check_clock(now)
         changes: dict[str, Any] = {} if objective is None else {"objective": objective}
         problem = EpochProblem(
             grid=Grid((now, later_than(now))), sites=tuple(sites), jobs=tuple(jobs), **changes
@@ -268,8 +270,8 @@ class EpochSession:
         if not _is_number(time_limit_s) or not 0.0 < time_limit_s < math.inf:
             rule = "must be a number of seconds above 0"
             raise UsageError(f"option time_limit_s: {rule}, got {time_limit_s!r}")
-        if now is not None and not (_is_number(now) and -1e15 <= now <= 1e15):
-            raise UsageError(f"option now: must be a finite number of seconds, got {now!r}")
+        if now is not None:
+            _check_clock(now)
         with self._turn(time_limit_s):
             memory = self._memory
             now = memory.view.clock if now is None else max(memory.view.clock, float(now))
@@ -309,6 +311,12 @@ class EpochSession:
             yield
         finally:
             self._deciding.release()
+
+
+def _check_clock(now: float) -> None:
+    if not (_is_number(now) and -MAX_CLOCK <= now <= MAX_CLOCK):
+        rule = "must be a finite number of seconds of magnitude at most 1e14"
+        raise UsageError(f"option now: {rule}, got {now!r}")
 
 
 def _is_number(value: object) -> bool:

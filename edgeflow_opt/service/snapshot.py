@@ -13,6 +13,7 @@ from edgeflow_opt.errors import EventError, Fault, InstanceError, UsageError
 from edgeflow_opt.problem import EpochProblem, Grid, problem_from_dict, problem_to_dict
 from edgeflow_opt.problem.formats import WireEpoch
 from edgeflow_opt.problem.parsing import convert_document
+from edgeflow_opt.service.events import MAX_CLOCK
 from edgeflow_opt.service.memory import SessionMemory
 from edgeflow_opt.service.options import SessionOptions
 from edgeflow_opt.service.plans import KeptPlan
@@ -163,6 +164,9 @@ def read_snapshot(document: Any, source: str = "") -> Found:
             "session", "cluster.constraints", "sessions know none", remedy="leave them out"
         )
         raise EventError((fault,), source)
+    if not abs(cluster.now) <= MAX_CLOCK:
+        rule = "magnitude must be at most 1e14"
+        raise EventError((Fault("session", "cluster.now", rule, f"{cluster.now:g}"),), source)
     if len(wire.held) != len(cluster.jobs):
         rule = f"must be as many as cluster.jobs, {len(cluster.jobs)}"
         fault = Fault("session", "held", rule, str(len(wire.held)), "give one for each job")

@@ -24,6 +24,7 @@ from edgeflow_opt.problem import (
 )
 from edgeflow_opt.problem.validation import shown
 from edgeflow_opt.service.events import (
+    MAX_CLOCK,
     CapacityChanged,
     Event,
     JobArrived,
@@ -213,9 +214,9 @@ class _Draft:
     def take(self, event: Event, owner: str) -> None:
         """Take one event, or note what is wrong with it."""
         time = event.time
-        if not isinstance(time, (int, float)) or not -1e15 <= time <= 1e15:
-            rule = "must be a finite number of magnitude at most 1e15"
-            self.faults.append(Fault(owner, "time", rule, shown(time)))
+        if not isinstance(time, (int, float)) or not -MAX_CLOCK <= time <= MAX_CLOCK:
+            rule = "must be a finite number of magnitude at most 1e14"
+            self.faults.append(Fault(owner, "time", rule, shown(time), "give seconds"))
             return
         now = max(self.clock, float(time))
         if isinstance(event, JobArrived):

@@ -13,9 +13,9 @@ from edgeflow_opt.problem.formats import (
     WireSchedule,
     WireSite,
 )
+from edgeflow_opt.service.events import ClockTime
 from edgeflow_opt.service.snapshot import WireSession, WireSessionOptions
 
-_Time = Annotated[float, Meta(ge=-1e15, le=1e15, description="seconds on one clock")]
 _Limit = Annotated[float, Meta(ge=0.05, le=1e6, description="wall seconds")]
 _Seed = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 
@@ -67,7 +67,7 @@ class SessionRequest(_Request):
 
     sites: tuple[WireSite, ...] = ()
     jobs: tuple[WireJob, ...] = ()
-    now: _Time = 0.0
+    now: ClockTime = 0.0
     objective: WireObjective | None = None
     options: WireSessionOptions | None = None
     snapshot: WireSession | None = None
@@ -76,7 +76,7 @@ class SessionRequest(_Request):
 class DecideRequest(_Request):
     """Decide who gets what."""
 
-    now: Annotated[_Time | None, Meta(description="null = the latest time known")] = None
+    now: Annotated[ClockTime | None, Meta(description="null = the latest time known")] = None
     time_limit_s: _Limit = 1.0
     fresh: Annotated[bool, Meta(description="solve anew even where nothing has happened")] = False
 

@@ -321,7 +321,9 @@ def test_grids_refine_those_before_them():
 
 
 def test_grids_exist_far_from_zero():
-    """Boundaries differ even where the clock cannot tell a second."""
+    """Boundaries differ even where the clock cannot tell a second, and no instance refuses them."""
+    for now, end, slot_s in ((0.0, 1e15, 60.0), (1e14, 1e14, 9.5e14), (9e14, 1e15, 60.0)):
+        assert rolling_grid(now, end, slot_s, 96).end <= 1e15
     grid = rolling_grid(9e14, 9e14, 1e-3, 4)
     assert grid.boundaries[0] < grid.boundaries[1]
 

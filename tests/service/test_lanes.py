@@ -26,8 +26,6 @@ def test_a_full_lane_refuses_and_holds_up_no_other() -> None:
         go_on.set()
         assert await asyncio.gather(*calls) == [True, True, True]
         assert await full.run(lambda: 8) == 8
-        full.close()
-        free.close()
 
     asyncio.run(story())
 
@@ -56,6 +54,5 @@ def test_a_place_is_free_when_its_work_has_ended() -> None:
                 await lane.run(ended.set)
             except TooManyError:
                 await asyncio.sleep(0.01)
-        lane.close()
 
     asyncio.run(story())
