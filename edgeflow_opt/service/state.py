@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from edgeflow_opt.errors import EventError, Fault, InputError
 from edgeflow_opt.problem import (
+    MAX_MAGNITUDE,
     WORK_TOLERANCE,
     EpochProblem,
     Grid,
@@ -115,14 +116,15 @@ class HeldJob:
     def at(self, now: float) -> Job:
         """Return the job as an epoch problem at `now` sees it."""
         mode = self.mode
+        # Rounding, and snapshots of others, may exceed what an instance takes.
+        work = min(self.left_at(now) / (1.0 - WORK_TOLERANCE), MAX_MAGNITUDE)
+        loss_s = min(max(0.0, self.loss_until - now), MAX_MAGNITUDE)
         return dataclasses.replace(
             self.job,
-            work=self.left_at(now) / (1.0 - WORK_TOLERANCE),
+            work=work,
             running=None
             if mode is None
-            else Running(
-                site=mode.site, gpus=mode.gpus, loss_left_s=max(0.0, self.loss_until - now)
-            ),
+            else Running(site=mode.site, gpus=mode.gpus, loss_left_s=loss_s),
             last_site=self.last_site,
         )
 

@@ -50,3 +50,16 @@ def test_every_time_that_is_taken_has_a_plan(time: float, slot_s: float) -> None
     assert decision.now == time
     assert check(decision.problem, decision.schedule).valid
     assert EpochSession.from_snapshot(session.snapshot(), isolated=False).decide(None, 60.0)
+
+
+@pytest.mark.parametrize(("key", "value"), [("left", 1e15), ("loss_until", 2e15)])
+def test_a_snapshot_that_is_taken_decides(key: str, value: float) -> None:
+    """Whatever numbers of a snapshot are let in, decisions are made from there on."""
+    session = _session()
+    held = session.decide(0.0, 60.0).allocation
+    snapshot = session.snapshot()
+    position = [one["id"] for one in snapshot["cluster"]["jobs"]].index(next(iter(held)))
+    snapshot["held"][position][key] = value
+    again = EpochSession.from_snapshot(snapshot, isolated=False)
+    decision = again.decide(None, 60.0, fresh=True)
+    assert check(decision.problem, decision.schedule).valid
