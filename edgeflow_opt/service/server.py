@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.analysis.extras import load
 from edgeflow_opt.service.app import make_app
+from edgeflow_opt.service.protocol import http_protocol
 
 if TYPE_CHECKING:
     from edgeflow_opt.service.settings import ServiceSettings
@@ -67,6 +68,7 @@ def run(settings: ServiceSettings) -> None:
         app,
         host=settings.host,
         port=settings.port,
+        http=http_protocol(settings.body_timeout_s),
         log_config=None,
         access_log=False,
         timeout_graceful_shutdown=math.ceil(settings.stop_s),

@@ -41,7 +41,7 @@ class ServiceSettings:
     max_store_mib
         Largest size of the file of the sessions; None = as the disk allows.
     body_timeout_s
-        Seconds within which the body of a request has to be there.
+        Seconds within which the head of a request has to be there, and then its body.
     stop_s
         Seconds that requests under way are given when the service is asked to stop.
 
