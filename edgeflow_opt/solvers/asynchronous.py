@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.solvers.base import SolveOptions
@@ -21,7 +23,10 @@ async def solve_async(
     options: SolveOptions | None = None,
     **changes: Any,
 ) -> SolveResult:
-    """Solve as :func:`~edgeflow_opt.solvers.front.solve` does, in a thread, while the loop goes on.
+    """Solve in a thread of its own, while the loop goes on.
+
+    As :func:`~edgeflow_opt.solvers.front.solve`. Begun at once, so that the limit holds however many
+    solves there are; more at a time than there are cores share them.
 
     Where the task is cancelled (``asyncio.timeout``, Ctrl-C under ``asyncio.run``), so is the solve,
     and the incumbent is lost with it. Who wants the incumbent at a certain time gives
@@ -47,8 +52,13 @@ async def solve_async(
     options = checked_options(options or SolveOptions(), changes)
     cancelled = options.cancelled or threading.Event()
     options = dataclasses.replace(options, cancelled=cancelled)
+    # Not the few threads that the loop keeps for everybody: in their queue a solve would wait beyond
+    # its limit, and others behind it.
+    threads = ThreadPoolExecutor(1, "edgeflow-solve")
+    work = threads.submit(copy_context().run, solve, problem, solver, options)
+    threads.shutdown(wait=False)
     try:
-        return await asyncio.to_thread(solve, problem, solver, options)
+        return await asyncio.wrap_future(work)
     except asyncio.CancelledError:
         cancelled.set()
         raise

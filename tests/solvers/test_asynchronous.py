@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,26 @@ def test_the_loop_goes_on_while_solves_run() -> None:
         assert result.schedule is not None
         assert ef.check(problem, result.schedule).valid
     assert ticks > 1
+
+
+def test_solves_wait_for_no_other_work_of_the_loop() -> None:
+    """Where the threads that a loop keeps for everybody are all taken, a solve begins at once."""
+    problem = generate_problem(4, 6, seed=1)
+    go_on = threading.Event()
+
+    async def work() -> ef.SolveResult:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        other = asyncio.create_task(asyncio.to_thread(go_on.wait))
+        await asyncio.sleep(0)
+        try:
+            async with asyncio.timeout(60.0):
+                return await ef.solve_async(problem, "greedy")
+        finally:
+            go_on.set()
+            await other
+
+    assert asyncio.run(work()).value is not None
 
 
 COLD = """
