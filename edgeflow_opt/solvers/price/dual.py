@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 #: Evaluations of a cold start; after them the bound is within about 0.01 % of the best.
 COLD_ITERATIONS = 80
 
+#: Evaluations after which the step begins anew from the best prices.
+_ROUND = 250
+
 _EPS = float(np.finfo(np.float64).eps)
 _BLOCKS = 8
 _SMALLEST_BLOCK = 64
@@ -236,13 +239,18 @@ def minimise(
     start = start_prices(data)
     at = start if prices is None else prices
     reach = 0.1 if cold else 0.02
-    # The step shrinks by the same factor whatever the number of iterations.
-    decay = (0.02 if cold else 0.1) ** (1.0 / max(1, iterations))
-    stepper = PriceStepper(at, reach * np.maximum(start, 1e-300) / 0.6, min(decay, 0.985))
+    # The step shrinks by the same factor whatever the number of iterations, up to a round.
+    length = max(1, min(iterations, _ROUND))
+    decay = (0.02 if cold else 0.1) ** (1.0 / length)
+    step = reach * np.maximum(start, 1e-300) / 0.6
+    stepper = PriceStepper(at, step, decay)
     best_value, best_prices = math.inf, at
     best_multiplier = dual.multiplier
     count = 0
-    for _ in range(max(1, iterations)):
+    for number in range(max(1, iterations)):
+        if number and number % length == 0:
+            # Steps that shrink go a certain way only, and far prices need more than that.
+            stepper = PriceStepper(best_prices, step, decay)
         value, gradient = dual.evaluate(stepper.prices)
         count += 1
         if value < best_value:
