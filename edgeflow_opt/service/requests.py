@@ -62,13 +62,17 @@ async def read_body(request: Request, settings: ServiceSettings) -> bytes:
     Raises
     ------
     TooLargeError
-        If it is larger than the service takes; the rest is not read.
+        If it is larger than the service takes. Up to twice that is read all the same: who is cut off
+        while sending may never see the answer. Of more, and of what a client holds back until it is
+        told to go on, nothing is.
     SlowBodyError
         If it does not come in time.
     """
     too_large = TooLargeError(f"the body is larger than {settings.max_bytes} bytes")
+    most = settings.max_bytes
     length = request.headers.get("content-length", "0")
-    if length.isdigit() and int(length) > settings.max_bytes:
+    held_back = "expect" in request.headers
+    if length.isdigit() and int(length) > (most if held_back else 2 * most):
         raise too_large
     pieces: list[bytes] = []
     size = 0
@@ -76,11 +80,15 @@ async def read_body(request: Request, settings: ServiceSettings) -> bytes:
         async with asyncio.timeout(settings.body_timeout_s):
             async for piece in request.stream():
                 size += len(piece)
-                if size > settings.max_bytes:
-                    raise too_large
-                pieces.append(piece)
+                if size > 2 * most:
+                    break
+                if size <= most:
+                    pieces.append(piece)
     except TimeoutError:
-        raise SlowBodyError(f"no body within {settings.body_timeout_s:g} s") from None
+        if size <= most:
+            raise SlowBodyError(f"no body within {settings.body_timeout_s:g} s") from None
+    if size > most:
+        raise too_large
     return b"".join(pieces)
 
 
