@@ -9,6 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 
+def is_ctrl_c(problem: BaseException | None) -> bool:
+    """Whether an exception is Ctrl-C, as it is or in disguise.
+
+    One that strikes a compiled kernel arrives as a SystemError; one that strikes what the kernel
+    calls back into Python, as a SystemError behind another.
+    """
+    while isinstance(problem, SystemError):
+        problem = problem.__cause__ or problem.__context__
+    return isinstance(problem, KeyboardInterrupt)
+
+
 class EdgeflowError(Exception):
     """Root of every exception that the package raises on purpose.
 

@@ -21,7 +21,7 @@ from edgeflow_opt.clairvoyant.schedules import (
     planned,
     simulated,
 )
-from edgeflow_opt.errors import UsageError
+from edgeflow_opt.errors import UsageError, is_ctrl_c
 from edgeflow_opt.problem.data import Limit
 from edgeflow_opt.simulation.inputs import check_inputs
 from edgeflow_opt.solvers.bounds import FLOAT_SLACK, attainable_step, rounded_down
@@ -209,7 +209,9 @@ def clairvoyant_bound(
                 left_s if time_limit_s is not None else None,
                 seed=seed, workers=workers, deterministic=deterministic, chosen=chosen,
             )  # fmt: skip
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as problem:
+        if not is_ctrl_c(problem):
+            raise
         work.limit = Limit.INTERRUPTED
     return work.result(schedule, time.perf_counter() - begin)
 

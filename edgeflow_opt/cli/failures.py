@@ -7,7 +7,7 @@ import os
 import sys
 import traceback
 
-from edgeflow_opt.errors import EdgeflowError
+from edgeflow_opt.errors import EdgeflowError, is_ctrl_c
 
 #: Exit codes; those of :class:`~edgeflow_opt.errors.EdgeflowError` are in its subclasses.
 EXIT_SOLVED = 0
@@ -52,7 +52,7 @@ def exit_code_of(problem: BaseException) -> int:
             f"Error: stdout cannot be written ({problem.strerror}); make room, or send it elsewhere"
         )
         return EXIT_INTERNAL
-    if isinstance(problem, KeyboardInterrupt):
+    if is_ctrl_c(problem):
         say("Interrupted.")
         return EXIT_INTERRUPTED
     if show_tracebacks:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.cli import failures
 from edgeflow_opt.cli.interrupts import interrupts_kept, until_pressed
-from edgeflow_opt.errors import EdgeflowError
+from edgeflow_opt.errors import EdgeflowError, is_ctrl_c
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -112,7 +112,9 @@ def run_policies(
                 )
         except EdgeflowError as error:
             faults.append(PolicyFailure(policy=name, message=str(error), exit_code=error.exit_code))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as problem:
+            if not is_ctrl_c(problem):
+                raise
             faults.append(
                 PolicyFailure(
                     policy=name, message="interrupted", exit_code=failures.EXIT_INTERRUPTED

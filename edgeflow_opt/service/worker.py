@@ -17,7 +17,7 @@ import sys
 from functools import partial
 from typing import Any
 
-from edgeflow_opt.errors import EdgeflowError, InputError
+from edgeflow_opt.errors import EdgeflowError, InputError, is_ctrl_c
 from edgeflow_opt.service.line import Line
 
 #: How much a solver process gives way to the one that it works for.
@@ -88,6 +88,8 @@ def _answer(line: Line, name: str, arguments: dict[str, Any]) -> tuple[Any, ...]
         )
         return "fault", kind, str(fault), faults
     except Exception as fault:
+        if is_ctrl_c(fault):
+            raise KeyboardInterrupt from fault
         return "fault", type(fault).__name__, str(fault), ()
 
 

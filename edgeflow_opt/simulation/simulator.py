@@ -15,7 +15,13 @@ import time
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from edgeflow_opt.errors import EdgeflowError, InvalidScheduleError, PolicyError, UsageError
+from edgeflow_opt.errors import (
+    EdgeflowError,
+    InvalidScheduleError,
+    PolicyError,
+    UsageError,
+    is_ctrl_c,
+)
 from edgeflow_opt.policies.base import ClusterState, Decision
 from edgeflow_opt.policies.columns import ColumnAllocation
 from edgeflow_opt.policies.registry import make_policy
@@ -383,6 +389,8 @@ class _Simulation:
         except EdgeflowError:
             raise
         except Exception as fault:
+            if is_ctrl_c(fault):
+                raise KeyboardInterrupt from fault
             raise PolicyError(
                 f"policy '{self.name}' at {now!r} s failed with {type(fault).__name__}: {fault}"
             ) from fault

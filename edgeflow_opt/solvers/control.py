@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from edgeflow_opt.errors import is_ctrl_c
 from edgeflow_opt.problem import Limit
 from edgeflow_opt.solvers.kernels import compile_or_load
 from edgeflow_opt.solvers.progress import Progress
@@ -257,7 +258,9 @@ class SolveControl:
         """Let Ctrl-C end the block and be noted as :attr:`interrupted`, so that work done is kept."""
         try:
             yield
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as problem:
+            if not is_ctrl_c(problem):
+                raise
             self.cancel()
 
     def run(self, work: Callable[[], T], stop: Callable[[], None]) -> T | None:

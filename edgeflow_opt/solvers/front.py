@@ -24,6 +24,7 @@ from edgeflow_opt.errors import (
     SolverUnavailableError,
     UnsupportedError,
     UsageError,
+    is_ctrl_c,
 )
 from edgeflow_opt.problem import EpochProblem, Limit, Schedule, SolveStatus, check, evaluate
 from edgeflow_opt.problem.arrays import arrays_of
@@ -156,7 +157,7 @@ def solve(
     except EdgeflowError:
         raise
     except Exception as found:
-        if _struck_by_ctrl_c(found):
+        if is_ctrl_c(found):
             control.cancel()
             draft = _draft_kept(control, Limit.INTERRUPTED, control.bound)
         else:
@@ -193,7 +194,9 @@ def solve(
         raise fault
     try:
         found_result = result()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as found:
+        if not is_ctrl_c(found):
+            raise
         # The first one ends the search; what was found is still told.
         control.cancel()
         found_result = result()
@@ -240,12 +243,6 @@ def _start_of(problem: EpochProblem, schedule: Schedule) -> Schedule | None:
     )
     # A deadline that must be met may be missed by it now.
     return start if check(problem, start).valid else None
-
-
-def _struck_by_ctrl_c(fault: BaseException) -> bool:
-    """Whether a fault is Ctrl-C in disguise: one that strikes a compiled kernel is a SystemError."""
-    before = fault.__cause__ or fault.__context__
-    return isinstance(fault, SystemError) and isinstance(before, KeyboardInterrupt)
 
 
 def _draft_kept(

@@ -73,11 +73,19 @@ class Interrupted(OneGpu):
             return super().decide(state)
 
 
+class StruckKernel(OneGpu):
+    """Be struck by Ctrl-C within a compiled kernel, which makes a SystemError of it."""
+
+    def decide(self, state: ClusterState) -> Decision:
+        """Raise what a kernel raises."""
+        raise SystemError("a result with an exception set") from KeyboardInterrupt()
+
+
 @pytest.fixture(autouse=True)
 def policies(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Put simple policies in the place of the registered ones."""
     known: dict[str, Any] = {
-        "one": OneGpu, "two": OneGpu, "broken": Broken, "interrupted": Interrupted,
+        "one": OneGpu, "two": OneGpu, "broken": Broken, "interrupted": Interrupted, "struck": StruckKernel,
     }  # fmt: skip
     unknown = Registry("policy", "no.such.group", dict.fromkeys(known, "nowhere:nothing"))
     monkeypatch.setattr(POLICIES, "names", lambda: tuple(known))
@@ -215,13 +223,14 @@ def test_a_policy_that_fails_does_not_stop_the_others(trace_file: Path) -> None:
     assert "Traceback" not in ran.err
 
 
-def test_ctrl_c_within_a_decision_ends_the_simulation(trace_file: Path) -> None:
+@pytest.mark.parametrize("policy", ["interrupted", "struck"])
+def test_ctrl_c_within_a_decision_ends_the_simulation(trace_file: Path, policy: str) -> None:
     """Ctrl-C ends the simulation though a solver swallowed it; finished policies are kept."""
     before = signal.getsignal(signal.SIGINT)
-    ran = simulate(trace_file, "--policy", "one,interrupted,two", "--json", "--quiet")
+    ran = simulate(trace_file, "--policy", f"one,{policy},two", "--json", "--quiet")
     assert ran.code == 130
     assert [row["policy"] for row in ran.document["results"]] == ["one"]
-    assert ran.document["failures"] == [{"policy": "interrupted", "message": "interrupted"}]
+    assert ran.document["failures"] == [{"policy": policy, "message": "interrupted"}]
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -24,6 +24,7 @@ from edgeflow_opt.problem import (
     Limit,
     SolveStatus,
     check,
+    evaluate,
     read_schedule,
     write_problem,
 )
@@ -94,6 +95,27 @@ def test_ctrl_c_while_the_schedule_is_checked(solver: str, monkeypatch: pytest.M
     result = solve(small(), solver)
     assert struck
     assert result.value == 2.0
+
+
+def test_ctrl_c_that_strikes_a_compiled_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba makes a SystemError of it, or one behind another: an interruption like any other."""
+    causes: list[BaseException] = []
+
+    def strike(problem: EpochProblem, arrays: Any, options: Any, control: Any) -> Draft:
+        control.keep(empty_plan(arrays), evaluate(problem, ())[0])
+        raise SystemError("kernel") from causes.pop()
+
+    plug_in(monkeypatch, fake=FakeSolver(strike))
+    callback = SystemError("callback")
+    callback.__cause__ = KeyboardInterrupt()
+    for cause in (KeyboardInterrupt(), callback):
+        causes.append(cause)
+        result = solve(small(), "fake")
+        assert result.limit is Limit.INTERRUPTED
+        assert result.value == 0.0
+    causes.append(ValueError("no signal at all"))
+    with pytest.raises(SolverFaultError, match="SystemError: kernel"):
+        solve(small(), "fake")
 
 
 @pytest.mark.parametrize("solver", EXACT)
@@ -311,8 +333,6 @@ def test_a_crash_brings_what_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver that dies after keeping a plan: the error holds it, checked, without a bound."""
 
     def die(problem: EpochProblem, arrays: Any, options: Any, control: Any) -> Draft:
-        from edgeflow_opt.problem import evaluate
-
         control.keep(empty_plan(arrays), evaluate(problem, ())[0])
         control.report("fake", value=0.0, bound=0.0)
         raise ZeroDivisionError("by nought")
@@ -331,8 +351,6 @@ def test_a_broken_plan_behind_a_crash_is_not_handed_out(monkeypatch: pytest.Monk
     """A plan that fails the checker does not come along with the error."""
 
     def die(problem: EpochProblem, arrays: Any, options: Any, control: Any) -> Draft:
-        from edgeflow_opt.problem import evaluate
-
         plan = np.repeat(arrays.mode_start[1:, None] - 1, arrays.num_slots, axis=1)
         control.keep(plan, evaluate(problem, ())[0])
         raise ZeroDivisionError("by nought")

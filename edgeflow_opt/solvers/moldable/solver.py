@@ -59,7 +59,7 @@ def solve_options(
 
     search: OptionSearch | None = None
     hit: Limit | None = None
-    try:
+    with control.interruptible():
         table = option_table(arrays)
         statistics["num_options"] = len(table.kept)
         iterations = int(options.params.get("iterations", ITERATIONS))
@@ -78,8 +78,6 @@ def solve_options(
         if search.complete:
             control.report("price", value=search.value)
         hit = _improve(search, bound, options, control, stopped)
-    except KeyboardInterrupt:
-        control.cancel()
     if search is None:
         # Interrupted before there was a plan.
         return _draft(arrays, empty_plan(arrays), bound, control.limit, statistics)

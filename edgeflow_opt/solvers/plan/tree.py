@@ -106,7 +106,8 @@ class PlanTree:
             return
         try:
             answer = self._generation.node(node.dual, node.branch, aim)
-        except KeyboardInterrupt:
+        except BaseException:
+            # Ctrl-C: the node is still open.
             self._push(node)
             raise
         self.nodes += 1

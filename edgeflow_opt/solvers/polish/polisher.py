@@ -119,13 +119,11 @@ def polish(work: LevelSolve, seconds: float) -> None:
     polisher = Polisher(arrays, incumbent.plan, work.options.seed)
     begin = control.elapsed_s
     gains = moves = 0
-    try:
+    with control.interruptible():
         while found := polisher.sweep(lambda: control.stopped):
             gains += found
         shaken, moves = _shakes(polisher, control, steady=work.options.deterministic)
         gains += shaken
-    except KeyboardInterrupt:
-        control.cancel()
     # The kernels judge their moves by the exact rule, so that one look at the end is enough.
     incumbent.offer(polisher.plan, "polish")
     statistics = work.statistics

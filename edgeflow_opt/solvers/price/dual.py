@@ -90,6 +90,9 @@ class PriceStepper:
         self._first = np.zeros_like(prices)
         self._second = np.zeros_like(prices)
         self._count = 0
+        self._first_step = step
+        self._begun = self.prices
+        self._path = np.zeros_like(prices)
 
     def advance(self, gradient: FloatArray) -> None:
         """Take one step against `gradient`, (K, T) capacity less usage."""
@@ -99,8 +102,18 @@ class PriceStepper:
         first = self._first / (1.0 - 0.8**self._count)
         second = np.sqrt(self._second / (1.0 - 0.95**self._count))
         moved = self.prices - self._step * first / np.maximum(second, 1e-30)
-        self.prices = np.maximum(0.0, moved)
+        before, self.prices = self.prices, np.maximum(0.0, moved)
+        self._path += np.abs(self.prices - before)
         self._step = self._step * self._decay
+
+    def renewed(self, prices: FloatArray) -> PriceStepper:
+        """Return a stepper that begins anew at `prices`, with longer steps where they fell short.
+
+        Steps that shrink go a certain way only. Where a price went straight on it has not arrived
+        (that of a job that must be met may lie far above the worth of all others).
+        """
+        straight = np.abs(self.prices - self._begun) > 0.5 * self._path
+        return PriceStepper(prices, np.where(straight, 4.0, 1.0) * self._first_step, self._decay)
 
 
 def job_blocks(data: PricingData) -> list[tuple[int, int]]:
@@ -249,8 +262,7 @@ def minimise(
     count = 0
     for number in range(max(1, iterations)):
         if number and number % length == 0:
-            # Steps that shrink go a certain way only, and far prices need more than that.
-            stepper = PriceStepper(best_prices, step, decay)
+            stepper = stepper.renewed(best_prices)
         value, gradient = dual.evaluate(stepper.prices)
         count += 1
         if value < best_value:

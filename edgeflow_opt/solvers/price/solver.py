@@ -112,7 +112,7 @@ class _Solve:
     def run(self) -> Draft:
         """Prove, construct, improve; on Ctrl-C return what there is."""
         search: PriceSearch | None = None
-        try:
+        with self.control.interruptible():
             dual = HullDual(self.data, self.workers)
             found = self._first_prices(dual)
             self.statistics["hull_bound"] = found.bound
@@ -130,8 +130,6 @@ class _Solve:
                 found, search = self._improve(dual, found, search)
                 self.statistics["bound"] = found.bound
                 self._dual = found
-        except KeyboardInterrupt:
-            self.control.cancel()
         if self.infeasible:
             return Draft(status=SolveStatus.INFEASIBLE, statistics=self.statistics)
         if search is None:
