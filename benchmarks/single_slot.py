@@ -107,7 +107,7 @@ def _highs(problem: EpochProblem, presolve: str = "choose") -> tuple[float, bool
     import highspy
     import numpy as np
 
-    from edgeflow_opt.solvers.highs import quiet_highs
+    from edgeflow_opt.solvers.mip.highs import quiet_highs
 
     goodputs = _goodputs(problem)
     columns = [(j, *choice) for j, choices in enumerate(goodputs) for choice in choices]

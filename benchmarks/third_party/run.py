@@ -15,7 +15,7 @@ from benchmarks.third_party.knapsack import read_knapsack
 from benchmarks.third_party.projects import least_makespan, read_project
 
 if TYPE_CHECKING:
-    from edgeflow_opt.solvers.engine import Engine
+    from edgeflow_opt.solvers.mip.engine import Engine
 
 #: What is solved: folders of the data.
 KINDS = ("gap", "mmkp", "mmrcpsp")
@@ -164,8 +164,8 @@ def solve_given_plans(
     from edgeflow_opt.formulations.plan_columns import build_master
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.cpsat import CpSatEngine
-    from edgeflow_opt.solvers.highs import HighsEngine
+    from edgeflow_opt.solvers.mip.cpsat import CpSatEngine
+    from edgeflow_opt.solvers.mip.highs import HighsEngine
 
     chosen: Engine = CpSatEngine() if engine == "cpsat" else HighsEngine()
     obliged = np.ones(problem.num_groups, dtype=np.bool_)

@@ -167,7 +167,7 @@ def select_jobs(
         return [bool(taken) for taken in possible]
     import highspy
 
-    from edgeflow_opt.solvers.highs import quiet_highs
+    from edgeflow_opt.solvers.mip.highs import quiet_highs
 
     columns = np.flatnonzero(possible)
     rows = due[:, columns]

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING
 from edgeflow_opt.formulations.moldable import one_run_only
 from edgeflow_opt.formulations.objectives import LEVELS
 from edgeflow_opt.solvers.base import FEATURES, Capabilities
-from edgeflow_opt.solvers.cpsat import CpSatEngine
-from edgeflow_opt.solvers.highs import HighsEngine
 from edgeflow_opt.solvers.kernels import BY_LEVELS, PLAN, PRICE
-from edgeflow_opt.solvers.lexicographic import SMALL_COLUMNS, LevelSolve
+from edgeflow_opt.solvers.lexicographic.level_solve import SMALL_COLUMNS, LevelSolve
+from edgeflow_opt.solvers.lexicographic.side_by_side import search_on, side_by_side
+from edgeflow_opt.solvers.mip.cpsat import CpSatEngine
+from edgeflow_opt.solvers.mip.highs import HighsEngine
 from edgeflow_opt.solvers.polish import polish
-from edgeflow_opt.solvers.side_by_side import search_on, side_by_side
 from edgeflow_opt.solvers.single_slot import settle_single_slot
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from edgeflow_opt.problem import (
     write_problem,
 )
 from edgeflow_opt.solvers import SOLVERS, Draft, Progress, SolveResult, solve
-from edgeflow_opt.solvers.cpsat import CpSatEngine
-from edgeflow_opt.solvers.engine import EngineAnswer
-from edgeflow_opt.solvers.highs import HighsEngine
+from edgeflow_opt.solvers.mip.cpsat import CpSatEngine
+from edgeflow_opt.solvers.mip.engine import EngineAnswer
+from edgeflow_opt.solvers.mip.highs import HighsEngine
 from tests.effort import examples
 from tests.solvers.fakes import FakeSolver, plug_in
 from tests.solvers.instances import crowded, small
@@ -161,9 +161,9 @@ def test_an_exception_in_a_callback_brings_the_schedule(solver: str, kind: str) 
 
 #: Seams between the phases of the engines: module, attribute, and who comes by on which instance.
 SEAMS = (
-    ("lexicographic", "build_malleable", "highs", "malleable"),
-    ("lexicographic", "build_moldable", "highs", "moldable"),
-    ("lexicographic", "polish", "cpsat", "malleable"),
+    ("lexicographic.level_solve", "build_malleable", "highs", "malleable"),
+    ("lexicographic.level_solve", "build_moldable", "highs", "moldable"),
+    ("lexicographic.by_levels", "polish", "cpsat", "malleable"),
     ("auto", "polish", "auto", "moldable"),
     ("price.solver", "minimise", "auto", "malleable"),
     ("price.solver", "ExactDual", "auto", "malleable"),
@@ -172,11 +172,11 @@ SEAMS = (
     ("moldable.solver", "OptionSearch", "auto", "moldable"),
     ("single_slot.solver", "choices_of", "auto", "single slot"),
     ("single_slot.knapsack", "multipliers", "auto", "single slot"),
-    ("highs", "_answer", "auto", "single slot"),
-    ("highs", "_native_model", "highs", "malleable"),
-    ("highs", "_answer", "highs", "moldable"),
-    ("cpsat", "native_model", "cpsat", "malleable"),
-    ("cpsat", "_set_parameters", "auto", "moldable"),
+    ("mip.highs", "_answer", "auto", "single slot"),
+    ("mip.highs", "_native_model", "highs", "malleable"),
+    ("mip.highs", "_answer", "highs", "moldable"),
+    ("mip.cpsat", "native_model", "cpsat", "malleable"),
+    ("mip.cpsat", "_set_parameters", "auto", "moldable"),
 )
 
 

@@ -14,9 +14,10 @@ import pytest
 from edgeflow_opt.errors import CallbackError
 from edgeflow_opt.problem import Limit, SolveStatus, check
 from edgeflow_opt.problem.arrays import arrays_of
-from edgeflow_opt.solvers import Progress, SolveControl, SolveOptions, lexicographic, solve
-from edgeflow_opt.solvers.engine import EngineAnswer
-from edgeflow_opt.solvers.lexicographic import LevelSolve
+from edgeflow_opt.solvers import Progress, SolveControl, SolveOptions, solve
+from edgeflow_opt.solvers.lexicographic import level_solve
+from edgeflow_opt.solvers.lexicographic.level_solve import LevelSolve
+from edgeflow_opt.solvers.mip.engine import EngineAnswer
 from tests.solvers.instances import crowded, small
 
 #: Parameters with which the native solver itself has to work.
@@ -81,7 +82,7 @@ def test_ctrl_c_between_native_solves_keeps_the_incumbent(
         raise KeyboardInterrupt
 
     problem = crowded(num_jobs=12, num_slots=6)
-    monkeypatch.setattr(lexicographic, "build_malleable", build)
+    monkeypatch.setattr(level_solve, "build_malleable", build)
     result = solve(problem, solver)
     assert result.limit is Limit.INTERRUPTED
     assert result.status is SolveStatus.FEASIBLE

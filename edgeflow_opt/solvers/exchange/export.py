@@ -17,7 +17,7 @@ from edgeflow_opt.formulations.plan_master import TooManyPlansError
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem, ObjectiveValue
-    from edgeflow_opt.solvers.rounding import Rounding
+    from edgeflow_opt.solvers.mip.rounding import Rounding
 
 #: Name of the JSON format.
 MODEL_FORMAT = "edgeflow-model/1"
@@ -119,7 +119,7 @@ def _by_highs(model: NamedModel, suffix: str, *, minimise: bool) -> str:
     """Return the text that HiGHS writes for a file name of the given suffix."""
     import highspy
 
-    from edgeflow_opt.solvers.highs import quiet_highs
+    from edgeflow_opt.solvers.mip.highs import quiet_highs
 
     sparse = model.sparse
     lp = highspy.HighsLp()
@@ -155,8 +155,8 @@ def _by_highs(model: NamedModel, suffix: str, *, minimise: bool) -> str:
 
 def cpsat_text(model: NamedModel, rounding: Rounding = "pessimistic") -> str:
     """Return the CP-SAT model of the solver ``cpsat``, with names, as protobuf text."""
-    from edgeflow_opt.solvers.cpsat import native_model
-    from edgeflow_opt.solvers.rounding import integer_model
+    from edgeflow_opt.solvers.mip.cpsat import native_model
+    from edgeflow_opt.solvers.mip.rounding import integer_model
 
     native = native_model(model.sparse, integer_model(model.sparse, rounding))
     proto = native.proto

@@ -59,7 +59,7 @@ class Relaxation:
     def __init__(self, data: PricingData, control: SolveControl) -> None:
         import highspy
 
-        from edgeflow_opt.solvers.highs import quiet_highs
+        from edgeflow_opt.solvers.mip.highs import quiet_highs
 
         self._data, self._control = data, control
         n, self._shape = len(data.weight), data.capacity.shape

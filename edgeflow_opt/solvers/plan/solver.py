@@ -56,10 +56,10 @@ from edgeflow_opt.formulations.plan_columns import JobPlans, build_master, plans
 from edgeflow_opt.formulations.plans import walk
 from edgeflow_opt.solvers.base import Capabilities, take_flag
 from edgeflow_opt.solvers.bounds import attainable_step, rounded_down
-from edgeflow_opt.solvers.cpsat import CpSatEngine
-from edgeflow_opt.solvers.highs import HighsEngine
 from edgeflow_opt.solvers.kernels import BY_LEVELS, PLAN, PRICE
-from edgeflow_opt.solvers.lexicographic import SMALL_COLUMNS, LevelSolve
+from edgeflow_opt.solvers.lexicographic.level_solve import SMALL_COLUMNS, LevelSolve
+from edgeflow_opt.solvers.mip.cpsat import CpSatEngine
+from edgeflow_opt.solvers.mip.highs import HighsEngine
 from edgeflow_opt.solvers.plan.branch import Branch
 from edgeflow_opt.solvers.plan.dive import dive
 from edgeflow_opt.solvers.plan.generation import Generation
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
     from edgeflow_opt.solvers.base import Draft, SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.engine import Engine
+    from edgeflow_opt.solvers.mip.engine import Engine
     from edgeflow_opt.solvers.plan.relaxation import Relaxed
     from edgeflow_opt.solvers.price.dual import DualResult
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.problem.arrays import FloatArray, IntArray, ProblemArrays
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.lexicographic import LevelSolve
+    from edgeflow_opt.solvers.lexicographic.level_solve import LevelSolve
 
 #: Bins of work by which the labels of a state are kept apart.
 _BINS = 64

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgeflow_opt.errors import SolverFaultError
-from edgeflow_opt.solvers.engine import EngineAnswer
+from edgeflow_opt.solvers.mip.engine import EngineAnswer
+from edgeflow_opt.solvers.mip.rounding import INT_INFINITY, integer_model
+from edgeflow_opt.solvers.mip.scaling import scaled_rows
 from edgeflow_opt.solvers.pulp.known import make_solver, parameters_of
 from edgeflow_opt.solvers.pulp.model import pulp_model, require_pulp
-from edgeflow_opt.solvers.rounding import INT_INFINITY, integer_model
-from edgeflow_opt.solvers.scaling import scaled_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import FloatArray, IntArray
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.rounding import IntegerModel, Rounding
+    from edgeflow_opt.solvers.mip.rounding import IntegerModel, Rounding
 
 #: Relative amount by which pessimistic rows are tightened: beyond the tolerances of solvers (1e-6)
 #: on rows scaled to 100.
@@ -126,7 +126,7 @@ class PulpEngine:
         on_incumbent: Callable[[FloatArray], None] | None = None,
         on_bound: Callable[[float], None] | None = None,
     ) -> EngineAnswer:
-        """See :meth:`edgeflow_opt.solvers.engine.Engine.maximise`."""
+        """See :meth:`edgeflow_opt.solvers.mip.engine.Engine.maximise`."""
         # Solvers differ in which hints they take and what a wrong one does; the incumbent is kept
         # anyway, so none is given.
         pulp = require_pulp(f"solver '{self.name}'")

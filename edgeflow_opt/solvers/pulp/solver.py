@@ -52,7 +52,7 @@ class PulpSolver:
         control: SolveControl,
     ) -> Draft:
         """See :meth:`edgeflow_opt.solvers.base.Solver.solve`."""
-        from edgeflow_opt.solvers.lexicographic import solve_by_levels
+        from edgeflow_opt.solvers.lexicographic.by_levels import solve_by_levels
         from edgeflow_opt.solvers.pulp.engine import PulpEngine
 
         engine = PulpEngine(self.native)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgeflow_opt.formulations.sparse import ModelBuilder
-from edgeflow_opt.solvers.highs import quiet_highs
+from edgeflow_opt.solvers.mip.highs import quiet_highs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.engine import Engine
+    from edgeflow_opt.solvers.mip.engine import Engine
 
 #: Choices beside the best one of their job in the first core, and growth of a core that fails.
 _FIRST_CORE, _CORE_GROWTH = 150, 4

@@ -10,14 +10,14 @@ import numpy as np
 from edgeflow_opt.formulations.objectives import LEVELS
 from edgeflow_opt.formulations.plans import empty_plan
 from edgeflow_opt.solvers.bounds import FLOAT_SLACK, rounded_down
-from edgeflow_opt.solvers.highs import HighsEngine
+from edgeflow_opt.solvers.mip.highs import HighsEngine
 from edgeflow_opt.solvers.single_slot.choices import choices_of
 from edgeflow_opt.solvers.single_slot.knapsack import Knapsack, select
 
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.objectives import Level
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
-    from edgeflow_opt.solvers.lexicographic import LevelSolve
+    from edgeflow_opt.solvers.lexicographic.level_solve import LevelSolve
     from edgeflow_opt.solvers.single_slot.choices import Choices
     from edgeflow_opt.solvers.single_slot.knapsack import Selection
 

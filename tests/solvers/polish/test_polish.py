@@ -16,8 +16,8 @@ from edgeflow_opt.problem.check import check
 from edgeflow_opt.problem.data import ObjectiveValue, SolveStatus
 from edgeflow_opt.solvers.base import SolveOptions
 from edgeflow_opt.solvers.control import SolveControl
-from edgeflow_opt.solvers.highs import HighsEngine
-from edgeflow_opt.solvers.lexicographic import LevelSolve
+from edgeflow_opt.solvers.lexicographic.level_solve import LevelSolve
+from edgeflow_opt.solvers.mip.highs import HighsEngine
 from edgeflow_opt.solvers.polish import Polisher, polish
 from edgeflow_opt.workloads import generate_problem
 from tests.oracle import optimum

@@ -15,7 +15,7 @@ from edgeflow_opt.formulations.plans import walk
 from edgeflow_opt.problem import EpochProblem, SolveStatus
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import SolveControl, SolveOptions, SolveResult, solve
-from edgeflow_opt.solvers.highs import HighsEngine
+from edgeflow_opt.solvers.mip.highs import HighsEngine
 from edgeflow_opt.solvers.single_slot.choices import choices_of
 from edgeflow_opt.solvers.single_slot.knapsack import Knapsack, multipliers, select
 from tests.effort import examples

@@ -21,11 +21,10 @@ from edgeflow_opt.formulations.objectives import LEVELS, Level
 from edgeflow_opt.problem import LevelReport, Limit, SolveStatus
 from edgeflow_opt.solvers.base import Draft
 from edgeflow_opt.solvers.bounds import attainable_step, rounded_down
-from edgeflow_opt.solvers.engine import EngineAnswer
-from edgeflow_opt.solvers.incumbent import Incumbent
 from edgeflow_opt.solvers.kernels import MOLDABLE, PRICE
-from edgeflow_opt.solvers.polish import polish
-from edgeflow_opt.solvers.start import offer_start
+from edgeflow_opt.solvers.lexicographic.incumbent import Incumbent
+from edgeflow_opt.solvers.lexicographic.start import offer_start
+from edgeflow_opt.solvers.mip.engine import EngineAnswer
 
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.malleable import MalleableModel
@@ -34,16 +33,10 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import FloatArray, ProblemArrays
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.engine import Engine
+    from edgeflow_opt.solvers.mip.engine import Engine
+    from edgeflow_opt.solvers.mip.rounding import Rounding
     from edgeflow_opt.solvers.moldable import OptionDual
     from edgeflow_opt.solvers.price import DualResult
-    from edgeflow_opt.solvers.rounding import Rounding
-
-#: Share of the time limit for the price engine, where a MILP engine begins from it.
-_PRICE_SHARE = 0.3
-
-#: The same, where the engine can hardly add to it.
-_PRICE_SHARE_ALONE = 0.9
 
 #: Seconds for the price engine at most before an engine that proves small models follows: in any
 #: case, and per column of the model. Engines close most of what prices leave open sooner.
@@ -52,17 +45,8 @@ _PRICE_LEAST_S, _PRICE_S_PER_COLUMN = 0.2, 1e-4
 #: Largest model on which MILP engines still improve on the price engine at level 1, columns.
 SMALL_COLUMNS = 20_000
 
-#: Share of the time limit for level 1, where levels below are wanted too.
-_FIRST_LEVEL_SHARE = 0.8
-
-#: Share of the time left for the polish before the engine is asked about the levels below.
-_POLISH_SHARE = 0.5
-
 #: Share of the time left for the prices of the options of jobs with one run.
 _OPTIONS_SHARE = 0.06
-
-#: Relative gap of a weighted sum that the rounding to whole numbers can explain.
-_ROUNDING_GAP = 1e-3
 
 #: Relative amount by which a kept level may fall in a model, for rounding. A plan that loses any of
 #: it is not taken.
@@ -71,52 +55,6 @@ _KEEP_SLACK = 5e-8
 #: Relative amount by which a level below may miss its bound and count as optimal: shares of work
 #: are counted in steps by engines of whole numbers, cost and changes are not.
 _STEP_SLACK, _LEVEL_SLACK = 1e-4, 1e-6
-
-
-def solve_by_levels(
-    problem: EpochProblem,
-    arrays: ProblemArrays,
-    options: SolveOptions,
-    control: SolveControl,
-    engine: Engine,
-    *,
-    prices: bool,
-) -> Draft:
-    """Solve `problem` with `engine`, in the lexicographic order or as a weighted sum.
-
-    Begins from the warm start and the greedy's plan, and never returns a worse one. With `prices`
-    also from bound, plan and reduced costs of the price engine.
-    """
-    work = LevelSolve(problem, arrays, options, control, engine)
-    with control.interruptible():
-        work.offer_starts()
-        if prices:
-            follows = work.columns() <= SMALL_COLUMNS
-            share = _PRICE_SHARE if follows else _PRICE_SHARE_ALONE
-            seconds = share * control.left_s
-            work.use_prices(min(seconds, work.price_s) if follows else seconds, fixing=follows)
-        below = options.levels > 1 and problem.objective.weights is None
-        work.first_level(share=_FIRST_LEVEL_SHARE if below else 1.0)
-        if problem.objective.weights is not None and engine.bound_slack == 0.0:
-            _close_in_real_numbers(work)
-        polish(work, _POLISH_SHARE * control.left_s)
-        work.levels_below()
-    return work.draft()
-
-
-def _close_in_real_numbers(work: LevelSolve) -> None:
-    """Ask HiGHS for what rounding to whole numbers leaves open of a weighted sum.
-
-    Shares of work are real numbers, of which an engine of whole numbers proves a sum up to some
-    1e-6 only.
-    """
-    from edgeflow_opt.solvers.highs import HighsEngine
-
-    value = work.incumbent.level_1
-    if work.closed or value is None or work.control.stopped:
-        return
-    if work.bound - value <= _ROUNDING_GAP * max(1.0, abs(value)):
-        work.first_level(engine=HighsEngine())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeflow_opt.solvers.rounding import suffices_alone
+from edgeflow_opt.solvers.mip.rounding import suffices_alone
 
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.sparse import SparseModel
-    from edgeflow_opt.solvers.rounding import Rounding
+    from edgeflow_opt.solvers.mip.rounding import Rounding
 
 #: Rows with real coefficients are scaled to this largest coefficient.
 ROW_SCALE = 100.0

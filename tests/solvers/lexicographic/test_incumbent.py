@@ -11,7 +11,7 @@ from edgeflow_opt.formulations.plans import empty_plan, plan_of
 from edgeflow_opt.problem import Objective, Weights
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import SolveControl, solve
-from edgeflow_opt.solvers.incumbent import Incumbent
+from edgeflow_opt.solvers.lexicographic.incumbent import Incumbent
 from tests.solvers.instances import small
 
 

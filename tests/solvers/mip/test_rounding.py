@@ -16,7 +16,7 @@ from edgeflow_opt.formulations.plans import plan_of
 from edgeflow_opt.formulations.sparse import ModelBuilder, SparseModel
 from edgeflow_opt.problem import EpochProblem, Schedule
 from edgeflow_opt.problem.arrays import FloatArray, arrays_of
-from edgeflow_opt.solvers.rounding import (
+from edgeflow_opt.solvers.mip.rounding import (
     INT_INFINITY,
     MAX_ROW_SUM,
     IntegerModel,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import ProblemArrays
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.incumbent import Incumbent
+    from edgeflow_opt.solvers.lexicographic.incumbent import Incumbent
 
 
 def offer_start(

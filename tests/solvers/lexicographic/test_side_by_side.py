@@ -9,9 +9,9 @@ import pytest
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers.base import SolveOptions
 from edgeflow_opt.solvers.control import SolveControl
-from edgeflow_opt.solvers.highs import HighsEngine
-from edgeflow_opt.solvers.lexicographic import LevelSolve
-from edgeflow_opt.solvers.side_by_side import search_on, side_by_side
+from edgeflow_opt.solvers.lexicographic.level_solve import LevelSolve
+from edgeflow_opt.solvers.lexicographic.side_by_side import search_on, side_by_side
+from edgeflow_opt.solvers.mip.highs import HighsEngine
 from tests.solvers.instances import crowded
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.lexicographic import LevelSolve
+    from edgeflow_opt.solvers.lexicographic.level_solve import LevelSolve
 
 #: Seconds between two looks for Ctrl-C while the other thread comes to its end.
 _POLL_S = 0.05

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import FloatArray
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.rounding import Rounding
+    from edgeflow_opt.solvers.mip.rounding import Rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

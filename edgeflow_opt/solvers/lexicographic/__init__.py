@@ -1,0 +1,1 @@
+"""The lexicographic objective on MILP engines: starts, one level after the other, reports."""
