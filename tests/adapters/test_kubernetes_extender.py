@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import json
 import socket
@@ -200,20 +199,37 @@ _JSON = st.recursive(
     ),
     max_leaves=8,
 )
+#: Documents that are not at fault at the first key, so that some are answered.
+_NAMED = st.fixed_dictionaries({"metadata": st.fixed_dictionaries({"name": st.text(max_size=3)})})
+_NODES = st.none() | st.fixed_dictionaries({"items": st.lists(_NAMED, max_size=3)}) | _JSON
+_NAMES = st.none() | st.lists(st.text(max_size=3), max_size=3) | _JSON
+_PODS = st.none() | st.fixed_dictionaries({"metadata": st.just({})}) | _JSON
 
 
 @settings(max_examples=30, deadline=None)
-@given(pod_json=_JSON, nodes_json=_JSON, names=_JSON)
+@given(pod_json=_PODS, nodes_json=_NODES, names=_NAMES)
 def test_no_document_is_a_fault_of_ours(pod_json: Any, nodes_json: Any, names: Any) -> None:
-    """Whatever JSON comes is answered, or refused by a clear error."""
+    """Whatever JSON comes is answered in the shape of the contract, or refused by a clear error."""
     gate = PodGate({})
     gate.take(DECISION)
     metadata = {"namespace": "ml", "labels": {"edgeflow-opt/job": "two"}}
     for which in (pod_json, {"metadata": metadata, "spec": pod_json}):
         args = {"Pod": which, "Nodes": nodes_json, "NodeNames": names}
-        for answer in (gate.filter, gate.prioritize):
-            with contextlib.suppress(UsageError):
-                json.dumps(answer(args))
+        try:
+            filtered, scores = gate.filter(args), gate.prioritize(args)
+        except UsageError as refusal:
+            assert str(refusal).startswith("must be ExtenderArgs of kube-scheduler: ")
+            continue
+        assert json.loads(json.dumps([filtered, scores])) == [filtered, scores]
+        refused = filtered["FailedAndUnresolvableNodes"]
+        asked = {item["metadata"]["name"] for item in (nodes_json or {}).get("items") or ()}
+        asked |= set(names or ())
+        # A gate that knows the sites of no nodes lets no pod of a job onto any.
+        assert set(refused) == (asked if which is not pod_json else set())
+        assert (filtered["FailedNodes"], filtered["Error"]) == ({}, "")
+        assert filtered["NodeNames"] == (names and [name for name in names if name not in refused])
+        assert {score["Host"] for score in scores} == asked
+        assert {score["Score"] for score in scores} <= {0}
 
 
 DECISION = decided()

@@ -151,6 +151,8 @@ def test_schema(name: str) -> None:
     schema = edgeflow("schema", name).document
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(INSTANCE, schema)
+    with pytest.raises(jsonschema.ValidationError, match="'grid' is a required property"):
+        jsonschema.validate({key: INSTANCE[key] for key in INSTANCE if key != "grid"}, schema)
 
 
 def test_help_names_every_command() -> None:

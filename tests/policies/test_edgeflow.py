@@ -195,11 +195,13 @@ class Twice:
 
     def __init__(self, name: str, options: dict[str, object]) -> None:
         self.short, self.whole = (make_policy(name, **options) for _ in range(2))
+        self.compared = 0
 
     def decide(self, state: ClusterState):
         """Return the decision, after a comparison of the two."""
         decision = self.short.decide(state)
         assert decision == self.whole.plan(state).decision
+        self.compared += 1
         return decision
 
 
@@ -230,4 +232,6 @@ def test_what_is_left_out_of_plans_changes_no_decision(jobs, name, gpus, servers
         Site(name="c", kind="cloud", capacity=((0.0, gpus),)),
         Site(name="e", kind="edge", capacity=((0.0, servers),)),
     )
-    simulate(jobs, sites, Twice(name, options))
+    policy = Twice(name, options)
+    simulate(jobs, sites, policy)
+    assert policy.compared >= 1

@@ -306,6 +306,17 @@ def test_must_meet_is_told_even_if_outcomes_are_malformed() -> None:
     assert check(problem, schedule).kinds() == {"outcomes", "must_meet"}
 
 
+def test_all_that_overlaps_one_long_allocation_is_told() -> None:
+    """What lies within an allocation does not hide that a later one overlaps it as well."""
+    rows = [
+        alloc("plain", start, end, "cloud", gpus)
+        for start, end, gpus in ((0.0, 300.0, 1), (0.0, 100.0, 2), (200.0, 300.0, 2))
+    ]
+    raw = dataclasses.replace(schedule_of(rich_problem()), allocations=tuple(rows))
+    found = [v for v in check(rich_problem(), raw).violations if v.kind == "overlap"]
+    assert [(v.time, v.amount) for v in found] == [(0.0, 100.0), (200.0, 100.0)]
+
+
 def test_a_running_moldable_job_must_go_on_in_its_mode() -> None:
     """Starting anew, later or in another mode is a violation; going on or stopping is not."""
     problem = rich_problem()

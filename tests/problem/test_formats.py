@@ -347,11 +347,18 @@ def _validator(name: str) -> Any:
 
 def test_schema_accepts_the_examples() -> None:
     """The published schemas are valid and accept the published documents and what is written."""
+    problem = rich_problem()
+    written = json.loads(dumps(problem_to_dict(problem)))
+    told = json.loads(dumps(schedule_to_dict(rich_schedule(problem))))
     instance, schedule = _validator("edgeflow-epoch/1"), _validator("edgeflow-schedule/1")
-    instance.validate(instance_document())
-    instance.validate(json.loads(dumps(problem_to_dict(rich_problem()))))
-    schedule.validate(schedule_document())
-    schedule.validate(json.loads(dumps(schedule_to_dict(rich_schedule(rich_problem())))))
+    for validator, documents in (
+        (instance, (instance_document(), written)),
+        (schedule, (schedule_document(), told)),
+    ):
+        for document in documents:
+            assert list(validator.iter_errors(document)) == []
+            # It speaks of these documents: a key more is one too many.
+            assert not validator.is_valid({**document, "unheard_of": 1})
 
 
 STRUCTURAL = [
@@ -382,8 +389,11 @@ def test_schema_requires_the_same_keys(path: Path_) -> None:
 @settings(max_examples=examples(25))
 @given(problems())
 def test_schema_accepts_every_instance(problem: EpochProblem) -> None:
-    """What the package writes, its schema accepts."""
-    _validator("edgeflow-epoch/1").validate(json.loads(dumps(problem_to_dict(problem))))
+    """What the package writes, its schema accepts, and no other format."""
+    document = json.loads(dumps(problem_to_dict(problem)))
+    validator = _validator("edgeflow-epoch/1")
+    assert list(validator.iter_errors(document)) == []
+    assert not validator.is_valid({**document, "format": "edgeflow-epoch/2"})
 
 
 def test_unknown_schema() -> None:

@@ -314,13 +314,21 @@ def test_all_faults_of_events_are_told_together() -> None:
 
 
 def test_documents_obey_their_schemas() -> None:
-    """Events and snapshots that are written obey the schemas that are published."""
+    """Events and snapshots that are written obey the schemas that are published, others do not."""
     session = _session(job("a"))
     session.decide(0.0)
     events = [JobArrived(time=0.0, job=job("b")), JobPlaced(time=0.0, job="a")]
-    document = json.loads(json.dumps(events_to_dict(events, "b1")))
-    jsonschema.validate(document, service_schema("edgeflow-events/1"))
-    jsonschema.validate(session.snapshot(), service_schema("edgeflow-session/1"))
+    for name, written, needed in (
+        ("edgeflow-events/1", events_to_dict(events, "b1"), "events"),
+        ("edgeflow-session/1", session.snapshot(), "cluster"),
+    ):
+        document = json.loads(json.dumps(written))
+        assert document["format"] == name
+        schema = service_schema(name)
+        jsonschema.validate(document, schema)
+        del document[needed]
+        with pytest.raises(jsonschema.ValidationError, match=f"'{needed}' is a required property"):
+            jsonschema.validate(document, schema)
 
 
 @pytest.mark.parametrize(
