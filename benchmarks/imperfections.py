@@ -16,15 +16,19 @@ differences within a table say more than the intervals.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from benchmarks.online import FORMAT, table, traces_of
+from benchmarks.online import (
+    summary_of,
+    table,
+    trace_parser,
+    traces_of,
+    two_numbers,
+    write_rows,
+)
 
 POLICIES = ("edf", "tiresias", "afs", "elasticflow", "edgeflow", "edgeflow-select")
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.5)
@@ -34,8 +38,6 @@ MODES = ("counted", "free", "repack", "fixed", "wait", "spread")
 
 def points(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield the mean and interval of every contender at every value of an experiment."""
-    from edgeflow_opt.analysis.statistics import mean_of
-
     traces = list(traces_of(options))
     contenders: list[tuple[str, str, dict[str, Any]]] = [(p, p, {}) for p in options.policies]
     values: Sequence[Any] = MODES
@@ -48,20 +50,12 @@ def points(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for value in values:
         for label, policy, given in contenders:
             runs = [_run(options, trace, seed, value, policy, given) for seed, trace in traces]
-            ratios = [float(row["dsr"] or 0.0) for row, _ in runs]
-            mean = mean_of(ratios)
             point = {
                 "experiment": options.experiment,
                 "axis": "rate_error" if options.experiment == "misestimation" else "placement",
                 "value": value,
                 "policy": label,
-                "measure": "dsr",
-                "mean": mean.mean,
-                "half_width": mean.half_width,
-                "values": ratios,
-                "met": [row["met"] for row, _ in runs],
-                "jobs": [row["jobs"] for row, _ in runs],
-                "load": sum(load for _, load in runs) / len(runs),
+                **summary_of("dsr", runs),
             }
             for name in ("placement", "estimation"):
                 told = [row[name] for row, _ in runs if name in row]
@@ -167,30 +161,18 @@ def fit_table() -> list[dict[str, Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run an experiment and print it; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.imperfections", description="Wrong rates and placement."
+    parser = trace_parser(
+        "benchmarks.imperfections",
+        "Wrong rates and placement; the overhead of the latter is 30,180 unless given.",
     )
+    parser.set_defaults(seeds=5, policies=POLICIES)
     parser.add_argument("experiment", choices=("misestimation", "placement", "fit"))
-    parser.add_argument("--data", type=Path, default=os.environ.get("EDGEFLOW_DATA"))
-    parser.add_argument("--trace", default="testbed195", help="generated, a path, or a name")
-    parser.add_argument("--jobs", type=int, default=100, help="of a generated trace")
-    parser.add_argument("--head", type=int, help="only the first jobs")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--cloud-gpus", type=int, default=32)
-    parser.add_argument("--edge-servers", type=int, default=8)
-    parser.add_argument("--deadlines", type=_range, default=(0.5, 1.5), metavar="LO,HI|trace")
-    parser.add_argument("--overhead", help="none, elasticflow or RESTART_S,MIGRATION_S; default "
-                        "none, and 30,180 for placement")  # fmt: skip
-    parser.add_argument("--policies", nargs="+", metavar="NAME", default=POLICIES)
     parser.add_argument("--levels", nargs="+", type=float, metavar="CV", default=LEVELS)
     parser.add_argument("--slacks", nargs="*", type=float, metavar="S", default=SLACKS)
     parser.add_argument("--learn-after", type=_seconds, default=60.0, metavar="S|never")
     parser.add_argument("--measured-gpus", nargs="+", type=int, metavar="N")
-    parser.add_argument("--profiling-time", type=_range, default=(0.0, 0.0), metavar="LO,HI")
-    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--profiling-time", type=two_numbers, default=(0.0, 0.0), metavar="LO,HI")
     options = parser.parse_args(arguments)
-    if options.seeds < 1:
-        parser.error("--seeds must be at least 1")
     if options.overhead is None:
         options.overhead = "30,180" if options.experiment == "placement" else "none"
     if options.experiment == "fit":
@@ -206,17 +188,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(table(rows))
         if options.experiment == "placement":
             print(details(rows))
-    if options.json is not None:
-        document = {"format": FORMAT, "trace": options.trace, "rows": rows}
-        options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    write_rows(options, rows)
     return 0
-
-
-def _range(text: str) -> tuple[float, float] | None:
-    if text == "trace":
-        return None
-    low, _, high = text.partition(",")
-    return float(low), float(high)
 
 
 def _seconds(text: str) -> float:

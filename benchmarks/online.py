@@ -181,8 +181,6 @@ def run(
 
 def points(name: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield the points of an experiment: the mean and interval of a policy at a value."""
-    from edgeflow_opt.analysis.statistics import mean_of
-
     experiment = EXPERIMENTS[name]
     entries: list[tuple[str, str, Mapping[str, Any]]] = [
         (policy, policy, {}) for policy in options.policies or experiment.policies
@@ -199,21 +197,30 @@ def points(name: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         setting = Setting(**(base | ({experiment.axis: value} if experiment.axis else {})))
         for label, policy, given in entries:
             runs = [run(trace, seed, setting, policy, given) for seed, trace in traces_of(options)]
-            values = [float(metrics[experiment.measure] or 0.0) for metrics, _ in runs]
-            mean = mean_of(values)
             yield {
                 "experiment": name,
                 "axis": experiment.axis,
                 "value": value,
                 "policy": label,
-                "measure": experiment.measure,
-                "mean": mean.mean,
-                "half_width": mean.half_width,
-                "values": values,
-                "met": [metrics["met"] for metrics, _ in runs],
-                "jobs": [metrics["jobs"] for metrics, _ in runs],
-                "load": sum(load for _, load in runs) / len(runs),
+                **summary_of(experiment.measure, runs),
             }
+
+
+def summary_of(measure: str, runs: Sequence[tuple[Mapping[str, Any], float]]) -> dict[str, Any]:
+    """Return mean and interval of a measure over runs, each its metrics and its load."""
+    from edgeflow_opt.analysis.statistics import mean_of
+
+    values = [float(metrics[measure] or 0.0) for metrics, _ in runs]
+    mean = mean_of(values)
+    return {
+        "measure": measure,
+        "mean": mean.mean,
+        "half_width": mean.half_width,
+        "values": values,
+        "met": [metrics["met"] for metrics, _ in runs],
+        "jobs": [metrics["jobs"] for metrics, _ in runs],
+        "load": sum(load for _, load in runs) / len(runs),
+    }
 
 
 def table(found: Sequence[Mapping[str, Any]]) -> str:
@@ -292,25 +299,50 @@ def motivating(options: argparse.Namespace) -> list[dict[str, Any]]:
     return rows
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run an experiment and print it; return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.online", description="Experiments on whole traces."
-    )
-    own = {"table": "the table of the README", "motivating": "one edge server: 7 jobs to 9"}
-    parser.add_argument("experiment", nargs="?", choices=(*EXPERIMENTS, *own), metavar="EXPERIMENT")
-    parser.add_argument("--list", action="store_true", help="the names of the experiments")
+def trace_parser(module: str, description: str) -> argparse.ArgumentParser:
+    """Return a parser of the options of every experiment on traces."""
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
     parser.add_argument("--data", type=Path, default=os.environ.get("EDGEFLOW_DATA"))
     parser.add_argument("--trace", default="testbed195", help="generated, a path, or a name")
     parser.add_argument("--jobs", type=int, default=100, help="of a generated trace")
     parser.add_argument("--head", type=int, help="only the first jobs")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=_at_least_one, default=3)
     parser.add_argument("--cloud-gpus", type=int, default=32)
     parser.add_argument("--edge-servers", type=int, default=8)
-    parser.add_argument("--deadlines", type=_range, default=(0.5, 1.5), metavar="LO,HI|trace")
+    parser.add_argument("--deadlines", type=two_numbers, default=(0.5, 1.5), metavar="LO,HI|trace")
     parser.add_argument("--overhead", help="none, elasticflow or RESTART_S,MIGRATION_S")
     parser.add_argument("--policies", nargs="+", metavar="NAME")
     parser.add_argument("--json", type=Path, metavar="FILE")
+    return parser
+
+
+def _at_least_one(text: str) -> int:
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return int(text)
+
+
+def two_numbers(text: str) -> tuple[float, float] | None:
+    """Return the numbers of ``LO,HI``; None = ``trace``."""
+    if text == "trace":
+        return None
+    low, _, high = text.partition(",")
+    return float(low), float(high)
+
+
+def write_rows(options: argparse.Namespace, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the document where ``--json`` says."""
+    if options.json is not None:
+        document = {"format": FORMAT, "trace": options.trace, "rows": rows}
+        options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run an experiment and print it; return the exit code."""
+    parser = trace_parser("benchmarks.online", "Experiments on whole traces.")
+    own = {"table": "the table of the README", "motivating": "one edge server: 7 jobs to 9"}
+    parser.add_argument("experiment", nargs="?", choices=(*EXPERIMENTS, *own), metavar="EXPERIMENT")
+    parser.add_argument("--list", action="store_true", help="the names of the experiments")
     options = parser.parse_args(arguments)
     if options.list or options.experiment is None:
         for name, experiment in EXPERIMENTS.items():
@@ -318,8 +350,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, what in own.items():
             print(f"{name:<17} {what}")
         return 0
-    if options.seeds < 1:
-        parser.error("--seeds must be at least 1")
     from edgeflow_opt.solvers.kernels import warm_up
 
     warm_up()
@@ -333,17 +363,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{EXPERIMENTS[name].what}: {EXPERIMENTS[name].measure}, {options.trace}, "
               f"{options.seeds} seeds")  # fmt: skip
         print(table(rows))
-    if options.json is not None:
-        document = {"format": FORMAT, "trace": options.trace, "rows": rows}
-        options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    write_rows(options, rows)
     return 0
-
-
-def _range(text: str) -> tuple[float, float] | None:
-    if text == "trace":
-        return None
-    low, _, high = text.partition(",")
-    return float(low), float(high)
 
 
 if __name__ == "__main__":

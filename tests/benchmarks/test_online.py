@@ -38,9 +38,10 @@ def test_every_experiment_runs(
     assert (code, document["format"]) == (0, "edgeflow-experiment/1")
     assert len(document["rows"]) == contenders * len(experiment.values)
     for row in document["rows"]:
-        assert len(row["values"]) == 2
-        assert row["mean"] == pytest.approx(sum(row["values"]) / 2)
-        assert row["half_width"] >= 0.0
+        low, high = sorted(row["values"])
+        assert row["mean"] == pytest.approx((low + high) / 2)
+        # Student's t of one degree of freedom at 97.5 %, times the standard error.
+        assert row["half_width"] == pytest.approx(12.7062 * (high - low) / 2, rel=1e-4)
     assert "load" in capsys.readouterr().out
 
 

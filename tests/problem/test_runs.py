@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from edgeflow_opt.problem import Allocation, EpochProblem, Job, Mode, Running, Schedule, evaluate
+from edgeflow_opt.problem import (
+    Allocation,
+    EpochProblem,
+    Job,
+    Mode,
+    Outcome,
+    Running,
+    Schedule,
+    evaluate,
+)
 from edgeflow_opt.problem.evaluate import by_job, outcome_of
 from edgeflow_opt.problem.runs import RunKind, completion_of, credit_by, runs_of
 from tests.problem.examples import alloc, rich_problem, rich_schedule
@@ -167,6 +176,17 @@ def test_work_tolerance() -> None:
     for work, met in ((100.0 / (1 - 0.9e-6), True), (100.0 / (1 - 2e-6), False)):
         job = _job(work=work, deadline=100.0)
         assert outcome_of(job, runs_of(job, allocations, 0.0)).met is met
+
+
+def test_a_met_job_completes_no_later_than_its_deadline() -> None:
+    """Where rounding of the division sets the completion behind the deadline, the credit decides."""
+    fast = (Mode(site="cloud", gpus=1, rate=2.6),)
+    job = _job(modes=fast, work=128.70012870012872, deadline=50.2)
+    runs = runs_of(job, [alloc("j", 0.7, 60.0, "cloud", 1)], 0.0)
+    by_division = completion_of(runs, job.required)
+    assert by_division is not None
+    assert by_division > 50.2
+    assert outcome_of(job, runs) == Outcome(job="j", met=True, completion=50.2)
 
 
 def test_levels_by_hand() -> None:
