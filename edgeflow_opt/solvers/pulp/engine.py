@@ -27,6 +27,7 @@ from edgeflow_opt.solvers.mip.rounding import INT_INFINITY, integer_model
 from edgeflow_opt.solvers.mip.scaling import scaled_rows
 from edgeflow_opt.solvers.pulp.known import make_solver, parameters_of
 from edgeflow_opt.solvers.pulp.model import pulp_model, require_pulp
+from edgeflow_opt.solvers.pulp.programs import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,10 +150,11 @@ class PulpEngine:
         if limit <= 0.0 or control.interrupted:
             return EngineAnswer()
         solver = make_solver(self._solver, self._settings(limit, options))
+        programs = Programs(solver)
         failures: list[Exception] = []
 
         def work() -> Any:
-            with warnings.catch_warnings():
+            with programs, warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
                     return native.solve(solver)
@@ -161,8 +163,8 @@ class PulpEngine:
                     return failure
 
         begin = time.perf_counter()
-        # Most solvers of PuLP are programs of their own that cannot be asked to stop.
-        outcome = control.run(work, lambda: None)
+        # Those within this process cannot be asked to stop.
+        outcome = control.run(work, programs.stop)
         taken = time.perf_counter() - begin
         if outcome is None:
             return EngineAnswer(statistics={"abandoned": f"{self.name} did not stop in time"})
