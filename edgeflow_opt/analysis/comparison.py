@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.analysis.frames import Tabular
 from edgeflow_opt.analysis.rows import Row, digest_of, solve_row
-from edgeflow_opt.analysis.statistics import CONFIDENCE, PairedTest, paired_tests
+from edgeflow_opt.analysis.statistics import CONFIDENCE, PairedTest, means_by_unit, paired_tests
 from edgeflow_opt.errors import Fault, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -170,17 +170,10 @@ class Comparison(Tabular):
         """
         check_measure(measure, MEASURES)
         single = len(self.instances) == 1
-        found: dict[str, dict[str, list[float | None]]] = {name: {} for name in self.solvers}
-        for row in self.rows:
-            unit = f"seed {row.seed}" if single else row.instance
-            found[row.solver].setdefault(unit, []).append(getattr(row, measure))
-        values: dict[str, dict[str, float]] = {}
-        for solver, units in found.items():
-            values[solver] = {}
-            for unit, measured in units.items():
-                known = [value for value in measured if value is not None]
-                if len(known) == len(measured):
-                    values[solver][unit] = statistics.fmean(known)
+        values = means_by_unit(
+            (row.solver, f"seed {row.seed}" if single else row.instance, getattr(row, measure))
+            for row in self.rows
+        )
         return paired_tests(values, measure, reference=reference, confidence=confidence)
 
     def performance_profiles(self, measure: str = "seconds") -> tuple[Profile, ...]:

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 from edgeflow_opt.analysis.comparison import check_measure
 from edgeflow_opt.analysis.crew import Result, crew_of
 from edgeflow_opt.analysis.frames import Tabular
-from edgeflow_opt.analysis.statistics import CONFIDENCE, Mean, PairedTest, mean_of, paired_tests
+from edgeflow_opt.analysis.statistics import (
+    CONFIDENCE,
+    Mean,
+    PairedTest,
+    mean_of,
+    means_by_unit,
+    paired_tests,
+)
 from edgeflow_opt.errors import EdgeflowError, Fault, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -254,17 +261,9 @@ class PolicyComparison(Tabular):
             If the measure or the reference is not known.
         """
         check_measure(measure, POLICY_MEASURES)
-        found: dict[str, dict[str, list[float | None]]] = {name: {} for name in self.policies}
-        for row in self.rows:
-            unit = f"{row.trace} seed {row.seed}"
-            found[row.policy].setdefault(unit, []).append(row.value(measure))
-        values: dict[str, dict[str, float]] = {}
-        for policy, units in found.items():
-            values[policy] = {}
-            for unit, measured in units.items():
-                known = [value for value in measured if value is not None]
-                if known and len(known) == len(measured):
-                    values[policy][unit] = sum(known) / len(known)
+        values = means_by_unit(
+            (row.policy, f"{row.trace} seed {row.seed}", row.value(measure)) for row in self.rows
+        )
         return paired_tests(values, measure, reference=reference, confidence=confidence)
 
     def _setting_names(self) -> tuple[str, ...]:

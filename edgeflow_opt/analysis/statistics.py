@@ -107,6 +107,27 @@ class PairedTest:
         return self.difference.count
 
 
+def means_by_unit(
+    measured: Iterable[tuple[str, str, float | None]],
+) -> dict[str, dict[str, float]]:
+    """Return the mean of each unit by contender, from (contender, unit, value or None).
+
+    A unit of which a value is missing is left out of its contender, so that it is in none of its
+    pairs.
+    """
+    found: dict[str, dict[str, list[float | None]]] = {}
+    for contender, unit, value in measured:
+        found.setdefault(contender, {}).setdefault(unit, []).append(value)
+    means: dict[str, dict[str, float]] = {}
+    for contender, units in found.items():
+        means[contender] = {}
+        for unit, values in units.items():
+            known = [value for value in values if value is not None]
+            if len(known) == len(values):
+                means[contender][unit] = math.fsum(known) / len(known)
+    return means
+
+
 def paired_tests(
     values: Mapping[str, Mapping[str, float]],
     measure: str,

@@ -20,12 +20,7 @@ from edgeflow_opt.cli.traces import (
     Tide,
     TraceFile,
     Withdrawals,
-    check_units,
-    cluster_of,
-    deadline_factors,
-    means_of,
-    outages_of,
-    trace_of,
+    scene_of,
 )
 from edgeflow_opt.errors import UsageError
 
@@ -84,40 +79,27 @@ def bound(
     from edgeflow_opt.solvers.kernels import CLAIRVOYANT
     from edgeflow_opt.workloads import with_outages
 
-    check_units(cloud_gpus, edge_servers)
-    factors = deadline_factors(deadlines)
-    node_means = means_of(failures_of_nodes, "--failures")
-    server_means = means_of(withdrawals, "--withdrawals")
     restart_s, migration_s = _losses_of(losses)
     check_output(output, trace, tide)
-    jobs = trace_of(
-        trace, skip_bad_rows=skip_bad_rows, head=head, arrival_scale=arrival_scale,
-        factors=factors, seed=seed,
+    scene = scene_of(
+        trace, cloud_gpus=cloud_gpus, edge_servers=edge_servers, tide=tide, deadlines=deadlines,
+        arrival_scale=arrival_scale, head=head, failures=failures_of_nodes,
+        withdrawals=withdrawals, skip_bad_rows=skip_bad_rows, seed=seed,
     )  # fmt: skip
-    sites = cluster_of(jobs, cloud_gpus, edge_servers, tide)
-    outages = outages_of(jobs, sites, node_means, server_means, seed)
+    jobs = scene.trace
     settings = {
-        "cloud_gpus": cloud_gpus,
-        "edge_servers": edge_servers,
+        **scene.settings,
         "overhead": losses if restart_s or migration_s else "none",
-        "tide": tide,
-        "deadlines": deadlines,
-        "arrival_scale": arrival_scale,
-        "head": head,
-        "failures": failures_of_nodes,
-        "withdrawals": withdrawals,
         "time_limit_s": time_limit,
         "max_intervals": intervals,
-        "seed": seed,
         "workers": workers,
-        "skipped_rows": jobs.skipped,
         **loads_of(jobs, cloud_gpus),
     }
     compile_once(quiet, CLAIRVOYANT, *kernels_of("price"))
     with stdout_kept_pure():
         result = clairvoyant_bound(
-            jobs.jobs(restart_s=restart_s, migration_s=migration_s), with_outages(sites, outages),
-            time_limit_s=time_limit, schedule=schedule, max_intervals=intervals, seed=seed,
+            jobs.jobs(restart_s=restart_s, migration_s=migration_s),
+            with_outages(scene.sites, scene.outages), time_limit_s=time_limit, schedule=schedule, max_intervals=intervals, seed=seed,
             workers=workers,
         )  # fmt: skip
     document = bound_document(jobs.name, settings, result)

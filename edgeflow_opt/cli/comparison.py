@@ -54,14 +54,7 @@ def exit_code_of_row(row: Row) -> int:
     """Return the exit code that a row stands for."""
     if row.error_code is not None:
         return row.error_code
-    if row.limit == "interrupted":
-        return failures.EXIT_INTERRUPTED
-    return {
-        "optimal": failures.EXIT_SOLVED,
-        "feasible": failures.EXIT_SOLVED,
-        "infeasible": failures.EXIT_INFEASIBLE,
-        "no_solution": failures.EXIT_NO_SOLUTION,
-    }.get(row.status, failures.EXIT_INTERNAL)
+    return failures.exit_code_of_status(row.status, row.limit)
 
 
 def worst_exit_code(rows: Sequence[Row]) -> int:

@@ -41,6 +41,18 @@ def lenient_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
+def exit_code_of_status(status: str, limit: str | None) -> int:
+    """Return the exit code of a solve that ended with `status` under `limit` (None = none)."""
+    if limit == "interrupted":
+        return EXIT_INTERRUPTED
+    return {
+        "optimal": EXIT_SOLVED,
+        "feasible": EXIT_SOLVED,
+        "infeasible": EXIT_INFEASIBLE,
+        "no_solution": EXIT_NO_SOLUTION,
+    }.get(status, EXIT_INTERNAL)
+
+
 def exit_code_of(problem: BaseException) -> int:
     """Say on stderr what went wrong, and return the exit code for it."""
     if isinstance(problem, BrokenPipeError):

@@ -40,12 +40,7 @@ from edgeflow_opt.cli.traces import (
     Tide,
     TraceFile,
     Withdrawals,
-    check_units,
-    cluster_of,
-    deadline_factors,
-    means_of,
-    outages_of,
-    trace_of,
+    scene_of,
 )
 from edgeflow_opt.errors import UsageError
 
@@ -135,10 +130,6 @@ def simulate(
     names = names_of(policy, "--policy")
     if not 0.0 <= merge < float("inf"):
         raise UsageError(f"option --merge: must be a finite number >= 0, got {merge:g}")
-    check_units(cloud_gpus, edge_servers)
-    factors = deadline_factors(deadlines)
-    node_means = means_of(failures_of_nodes, "--failures")
-    server_means = means_of(withdrawals, "--withdrawals")
     losses = _overhead_of(overhead)
     placed = placement_of(placement)
     analyser, estimation = analyser_of(rate_error, measured_gpus, learn_after, profiling_time, seed)
@@ -150,43 +141,33 @@ def simulate(
         options = options_of(names, assignments_of(policy_option, "--policy-option"), {
             "solver": solver, "time_limit_s": time_limit, "seed": seed,
         })  # fmt: skip
-    jobs = trace_of(
-        trace, skip_bad_rows=skip_bad_rows, head=head, arrival_scale=arrival_scale,
-        factors=factors, seed=seed,
+    scene = scene_of(
+        trace, cloud_gpus=cloud_gpus, edge_servers=edge_servers, tide=tide, deadlines=deadlines,
+        arrival_scale=arrival_scale, head=head, failures=failures_of_nodes,
+        withdrawals=withdrawals, skip_bad_rows=skip_bad_rows, seed=seed,
     )  # fmt: skip
-    sites = cluster_of(jobs, cloud_gpus, edge_servers, tide)
-    outages = outages_of(jobs, sites, node_means, server_means, seed)
+    jobs = scene.trace
+    left = with_outages(scene.sites, scene.outages)
     settings = {
-        "cloud_gpus": cloud_gpus,
-        "edge_servers": edge_servers,
+        **scene.settings,
         "overhead": overhead,
-        "tide": tide,
-        "deadlines": deadlines,
-        "arrival_scale": arrival_scale,
         "merge_s": merge,
-        "head": head,
-        "failures": failures_of_nodes,
-        "withdrawals": withdrawals,
         "placement": placed,
         **estimation,
-        "seed": seed,
         "policy_options": options,
-        "skipped_rows": jobs.skipped,
         **loads_of(jobs, cloud_gpus),
     }
     # Loading the kernels is no part of the first decision.
     compile_once(quiet, *kernels_of_policies(names), *([] if bound is None else [CLAIRVOYANT]))
     results, faults = run_policies(
-        jobs, sites, options, overhead=losses, merge_s=merge, outages=outages, placement=placed,
-        analyser=analyser, quiet=quiet,
+        jobs, scene.sites, options, overhead=losses, merge_s=merge, outages=scene.outages,
+        placement=placed, analyser=analyser, quiet=quiet,
     )  # fmt: skip
     document = simulation_document(jobs.name, settings, results)
     most = None
     if bound is not None and not any(f.exit_code == failures.EXIT_INTERRUPTED for f in faults):
         with stdout_kept_pure():
-            most = clairvoyant_bound(
-                jobs.jobs(), with_outages(sites, outages), time_limit_s=bound, schedule=False
-            )
+            most = clairvoyant_bound(jobs.jobs(), left, time_limit_s=bound, schedule=False)
         document["bound"] = most.to_dict()
         for row, result in zip(document["results"], results, strict=True):
             row["share_of_bound"] = most.share(result.metrics.met_weight)
@@ -198,7 +179,6 @@ def simulate(
         from edgeflow_opt.analysis.policy_comparison import policies_from_document
         from edgeflow_opt.analysis.report import write_report
 
-        left = with_outages(sites, outages)
         histories = [
             History.of_simulation(jobs.jobs(beyond_knee=True), left, result) for result in results
         ]

@@ -103,19 +103,7 @@ def solve(
         show_json(schedule_to_dict(result.schedule))
     else:
         show(*report(problem, result, exact, plan))
-    raise typer.Exit(exit_code(result))
-
-
-def exit_code(result: SolveResult) -> int:
-    """Return the exit code that a result stands for."""
-    if result.limit == "interrupted":
-        return failures.EXIT_INTERRUPTED
-    return {
-        "optimal": failures.EXIT_SOLVED,
-        "feasible": failures.EXIT_SOLVED,
-        "infeasible": failures.EXIT_INFEASIBLE,
-        "no_solution": failures.EXIT_NO_SOLUTION,
-    }.get(str(result.status), failures.EXIT_INTERNAL)
+    raise typer.Exit(failures.exit_code_of_status(result.status, result.limit))
 
 
 def report(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -61,50 +62,86 @@ Withdrawals = Annotated[
 ]
 
 
-def check_units(cloud_gpus: int, edge_servers: int) -> None:
-    """Refuse a cluster without any unit.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A trace and the cluster that it meets.
+
+    Parameters
+    ----------
+    trace
+        The jobs, changed as the options say.
+    sites
+        The cluster, without the outages.
+    outages
+        Random outages, from the first submission to the last deadline.
+    settings
+        What the options say, as entries of the settings of a document.
+    """
+
+    trace: Trace
+    sites: tuple[Site, ...]
+    outages: tuple[Outage, ...]
+    settings: Mapping[str, Any]
+
+
+def scene_of(
+    path: str,
+    *,
+    cloud_gpus: int,
+    edge_servers: int,
+    tide: str,
+    deadlines: str,
+    arrival_scale: float,
+    head: int | None,
+    failures: str | None,
+    withdrawals: str | None,
+    skip_bad_rows: bool,
+    seed: int,
+) -> Scene:
+    """Return what the options of this module say, all of them checked before the trace is read.
 
     Raises
     ------
     UsageError
-        If both numbers are 0.
+        If an option makes no sense.
+    TraceError
+        If the trace cannot be read.
     """
+    from edgeflow_opt.workloads import cluster
+
     if cloud_gpus + edge_servers == 0:
         raise UsageError("options --cloud-gpus, --edge-servers: at least one must be above 0")
-
-
-def deadline_factors(deadlines: str) -> tuple[float, float] | None:
-    """Return the range of deadline factors that an option names; None = as in the trace."""
-    return None if deadlines == "trace" else range_of(deadlines, "--deadlines")
-
-
-def trace_of(
-    path: str,
-    *,
-    skip_bad_rows: bool,
-    head: int | None,
-    arrival_scale: float,
-    factors: tuple[float, float] | None,
-    seed: int,
-) -> Trace:
-    """Read a trace and change it as the options say."""
+    factors = None if deadlines == "trace" else range_of(deadlines, "--deadlines")
+    node_means = _means_of(failures, "--failures")
+    server_means = _means_of(withdrawals, "--withdrawals")
     trace = _read(path, skip_bad_rows, seed)
     if head is not None:
         trace = trace.head(head)
     trace = trace.scale_arrivals(arrival_scale)
     if factors is not None:
         trace = trace.with_deadlines(*factors, seed=seed)
-    return trace
+    sites = cluster(cloud_gpus, edge_servers, tide=tide, start_s=trace.start, end_s=trace.end)
+    settings = {
+        "cloud_gpus": cloud_gpus,
+        "edge_servers": edge_servers,
+        "tide": tide,
+        "deadlines": deadlines,
+        "arrival_scale": arrival_scale,
+        "head": head,
+        "failures": failures,
+        "withdrawals": withdrawals,
+        "seed": seed,
+        "skipped_rows": trace.skipped,
+    }
+    return Scene(
+        trace=trace,
+        sites=sites,
+        outages=_outages_of(trace, sites, node_means, server_means, seed),
+        settings=settings,
+    )
 
 
-def cluster_of(trace: Trace, cloud_gpus: int, edge_servers: int, tide: str) -> tuple[Site, ...]:
-    """Return the cluster that `trace` meets."""
-    from edgeflow_opt.workloads import cluster
-
-    return cluster(cloud_gpus, edge_servers, tide=tide, start_s=trace.start, end_s=trace.end)
-
-
-def means_of(text: str | None, option: str) -> tuple[float, float] | None:
+def _means_of(text: str | None, option: str) -> tuple[float, float] | None:
     """Return the two mean times that an option names; None where it is not given.
 
     Raises
@@ -126,14 +163,14 @@ def means_of(text: str | None, option: str) -> tuple[float, float] | None:
     return up_s, down_s
 
 
-def outages_of(
+def _outages_of(
     trace: Trace,
     sites: Sequence[Site],
     failures: tuple[float, float] | None,
     withdrawals: tuple[float, float] | None,
     seed: int,
 ) -> tuple[Outage, ...]:
-    """Return the random outages that the options ask for, from first submission to last deadline."""
+    """Return the random outages that the options ask for."""
     from edgeflow_opt.workloads import draw_outages
 
     return tuple(

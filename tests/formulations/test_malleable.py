@@ -202,6 +202,19 @@ def test_jobs_that_cannot_be_met_alone_are_told(problem: EpochProblem) -> None:
         assert reachable[index] == can if job.malleable else reachable[index] or not can
 
 
+@pytest.mark.parametrize("rate", [0.1, 0.3, 1.0, 2.6])
+def test_a_job_that_needs_all_its_time_is_within_reach(rate: float) -> None:
+    """Work that is done at the deadline and not before is no reason to give a job up."""
+    jobs = tuple(
+        Job(id=name, deadline=0.7, work=share * 0.7 * rate / (1 - 1e-6),
+            modes=(Mode(site="cloud", gpus=1, rate=rate),))
+        for name, share in (("all", 1.0), ("more", 1.0 + 1e-7))
+    )  # fmt: skip
+    grid = Grid(tuple(k / 10 for k in range(8)))
+    arrays = arrays_of(EpochProblem(grid=grid, sites=(CLOUD,), jobs=jobs))
+    assert reachable_jobs(arrays).tolist() == [True, False]
+
+
 @settings(max_examples=examples(40))
 @given(problems(max_jobs=3, max_slots=4, must_meet=False))
 def test_a_solution_decodes_to_a_plan_of_its_worth(problem: EpochProblem) -> None:
