@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -26,19 +27,28 @@ def by_job(jobs: Sequence[Job], allocations: Iterable[Allocation]) -> dict[str, 
 
 
 def outcome_of(job: Job, runs: Sequence[Run]) -> Outcome:
-    """Return what becomes of `job`: met if its credit by the deadline reaches what is required.
-
-    A job is met iff credit(deadline) >= work (1 - 1e-6); the completion is then capped at the
-    deadline, so that rounding of the division cannot contradict the credit.
-    """
+    """Return what becomes of `job`: met iff its credit by the deadline reaches what is required."""
     completion = completion_of(runs, job.required)
-    if job.deadline is None:
+    by_deadline = 0.0
+    if completion is not None and job.deadline is not None:
+        by_deadline = credit_by(runs, job.deadline)
+    return judged(job, completion, by_deadline)
+
+
+def judged(job: Job, completion: float | None, credit_by_deadline: float) -> Outcome:
+    """Return what becomes of a job that completes at `completion` (None = never).
+
+    It is met iff ``credit_by_deadline >= work (1 - 1e-6)``, which is what every model counts. The
+    completion cannot decide it: it is a time on the clock, and one of 1.7e9 s has steps of 2.4e-7 s,
+    in which a tiny job does all its work. It is put on that side of the deadline where the credit is.
+    """
+    deadline = job.deadline
+    if deadline is None:
         return Outcome(job=job.id, met=None, completion=completion)
-    met = completion is not None and (
-        completion <= job.deadline or credit_by(runs, job.deadline) >= job.required
-    )
-    if met and completion is not None:
-        completion = min(completion, job.deadline)
+    met = completion is not None and credit_by_deadline >= job.required
+    if completion is not None:
+        after = math.nextafter(deadline, math.inf)
+        completion = min(completion, deadline) if met else max(completion, after)
     return Outcome(job=job.id, met=met, completion=completion)
 
 

@@ -11,11 +11,13 @@ import math
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.policies.base import JobState
-from edgeflow_opt.problem.data import Allocation, Outcome
+from edgeflow_opt.problem.data import Allocation
+from edgeflow_opt.problem.evaluate import judged
 from edgeflow_opt.problem.runs import RunKind
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import Job, Mode
+    from edgeflow_opt.problem.data import Outcome
     from edgeflow_opt.simulation.overhead import Overhead
 
 
@@ -131,13 +133,9 @@ class JobLedger:
 
         The same rule as :func:`edgeflow_opt.problem.evaluate.outcome_of`.
         """
-        completion, deadline = min(self._formula(), time), self.job.deadline
-        if deadline is None:
-            return Outcome(job=self.job.id, met=None, completion=completion)
-        met = completion <= deadline or self.done + self.earned(deadline) >= self.required
-        return Outcome(
-            job=self.job.id, met=met, completion=min(completion, deadline) if met else completion
-        )
+        deadline = self.job.deadline
+        by_deadline = 0.0 if deadline is None else self.done + self.earned(deadline)
+        return judged(self.job, min(self._formula(), time), by_deadline)
 
     def look(
         self, time: float, overhead: Overhead, event_loss: float, cluster_gpus: int

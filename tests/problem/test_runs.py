@@ -189,6 +189,19 @@ def test_a_met_job_completes_no_later_than_its_deadline() -> None:
     assert outcome_of(job, runs) == Outcome(job="j", met=True, completion=50.2)
 
 
+@pytest.mark.parametrize("now", [0.0, 1701000181.123])
+@pytest.mark.parametrize(("seconds", "met"), [(0.0, False), (60.0, True)])
+def test_the_credit_decides_and_not_the_clock(now: float, seconds: float, met: bool) -> None:
+    """Nothing is earned in no time, even where the clock is too coarse to tell the completion."""
+    job = _job(work=1e-9, deadline=now + seconds)
+    outcome = outcome_of(job, runs_of(job, [alloc("j", now, now + 60.0, "cloud", 1)], now))
+    assert outcome.met is met
+    assert outcome.completion == pytest.approx(now, abs=1e-6)
+    assert job.deadline is not None
+    assert outcome.completion is not None
+    assert (outcome.completion <= job.deadline) is met
+
+
 def test_levels_by_hand() -> None:
     """All five levels of an instance with every kind of job, computed by hand."""
     problem = rich_problem()

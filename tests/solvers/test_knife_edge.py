@@ -149,3 +149,24 @@ def test_levels_below_claim_nothing_false_to_a_hair(solver: str, relative: float
         if not level.optimal:
             break
         assert mine[level.level] == pytest.approx(truth[level.level], rel=1e-6)  # type: ignore[index]
+
+
+#: Every engine that gives a bound.
+BOUNDING = ("cpsat", "highs", "auto", "price", "plan", "pulp:CBC")
+
+
+@pytest.mark.parametrize("solver", BOUNDING)
+@pytest.mark.parametrize("malleable", [True, False])
+def test_nothing_is_done_in_no_time(solver: str, malleable: bool) -> None:
+    """On a clock since 1970 a tiny job whose deadline is now is late, for checker and engines."""
+    now = 1701000181.123
+    site = Site(name="c", kind="cloud", capacity=((now, 2),))
+    modes = (Mode(site="c", gpus=1, rate=1.0),)
+    jobs = tuple(
+        Job(id=name, deadline=deadline, work=work, modes=modes, malleable=malleable)
+        for name, deadline, work in (("late", now, 1e-9), ("other", now + 60.0, 60.0))
+    )
+    problem = EpochProblem(grid=Grid((now, now + 60.0)), sites=(site,), jobs=jobs)
+    result = solve(problem, solver)
+    _assert_true(problem, result)
+    assert (result.value, result.bound) == (1.0, 1.0)
