@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from benchmarks.online import (
+    require_trace,
     summary_of,
     table,
     trace_parser,
@@ -178,6 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.experiment == "fit":
         rows = fit_table()
     else:
+        require_trace(parser, options)
         from edgeflow_opt.solvers.kernels import warm_up
 
         warm_up()

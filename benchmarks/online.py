@@ -138,18 +138,34 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 }  # fmt: skip
 
 
+def trace_path(options: argparse.Namespace) -> Path | None:
+    """Return the file of the trace; None where it is generated."""
+    if options.trace == "generated":
+        return None
+    path = Path(options.trace)
+    if not path.exists() and options.data is not None:
+        folder = Path(options.data) / "elasticflow_itp"
+        found = [folder / f"{options.trace}.csv{end}" for end in ("", ".gz")]
+        path = next((file for file in found if file.exists()), path)
+    return path
+
+
+def require_trace(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End with a usage error, before anything is computed, where the trace is not there."""
+    path = trace_path(options)
+    if path is not None and not path.exists():
+        parser.error(
+            f"trace {options.trace}: there is no such file, nor a trace of that name in the folder of "
+            "public data; give --data or set EDGEFLOW_DATA, or take --trace generated"
+        )
+
+
 def traces_of(options: argparse.Namespace) -> Iterator[tuple[int, Trace]]:
     """Yield the trace of every seed."""
     from edgeflow_opt.workloads import generate_trace, read_trace
 
-    base = None
-    if options.trace != "generated":
-        path = Path(options.trace)
-        if not path.exists() and options.data is not None:
-            folder = Path(options.data) / "elasticflow_itp"
-            found = [folder / f"{options.trace}.csv{end}" for end in ("", ".gz")]
-            path = next((file for file in found if file.exists()), path)
-        base = read_trace(path)
+    path = trace_path(options)
+    base = None if path is None else read_trace(path)
     for seed in range(options.seeds):
         trace = generate_trace(options.jobs, seed) if base is None else base
         yield seed, trace if options.head is None else trace.head(options.head)
@@ -245,7 +261,7 @@ def _cell(point: Mapping[str, Any]) -> str:
 
 def readme_table(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the jobs met on testbed195 with 16 and 32 GPUs and 0 and 8 servers, by policy."""
-    options.trace, options.seeds = "testbed195", 1
+    options.seeds = 1
     ((_, trace),) = traces_of(options)
     rows = []
     for policy in options.policies or ALL:
@@ -350,6 +366,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name, what in own.items():
             print(f"{name:<17} {what}")
         return 0
+    if options.experiment == "table":
+        options.trace = "testbed195"
+    if options.experiment != "motivating":
+        require_trace(parser, options)
     from edgeflow_opt.solvers.kernels import warm_up
 
     warm_up()

@@ -20,6 +20,11 @@ def is_ctrl_c(problem: BaseException | None) -> bool:
     return isinstance(problem, KeyboardInterrupt)
 
 
+def how_to_install(extra: str) -> str:
+    """Return the command that installs an extra of the package, from an index or from a checkout."""
+    return f"pip install 'edgeflow-opt[{extra}]', or in a checkout pip install '.[{extra}]'"
+
+
 class EdgeflowError(Exception):
     """Root of every exception that the package raises on purpose.
 

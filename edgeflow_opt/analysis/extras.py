@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from edgeflow_opt.errors import UsageError
+from edgeflow_opt.errors import UsageError, how_to_install
 
 
 def load(module: str, extra: str, purpose: str) -> ModuleType:
@@ -34,7 +34,7 @@ def load(module: str, extra: str, purpose: str) -> ModuleType:
         library = module.partition(".")[0]
         raise UsageError(
             f"{purpose} needs {library}, which cannot be loaded ({missing}); "
-            f"install it with: pip install 'edgeflow-opt[{extra}]'"
+            f"install it with: {how_to_install(extra)}"
         ) from missing
 
 
@@ -57,7 +57,7 @@ def require(modules: Sequence[str], extra: str, purpose: str) -> None:
         if module in sys.modules or importlib.util.find_spec(module) is None:
             raise UsageError(
                 f"{purpose} needs {module}, which is not installed; "
-                f"install it with: pip install 'edgeflow-opt[{extra}]'"
+                f"install it with: {how_to_install(extra)}"
             )
 
 

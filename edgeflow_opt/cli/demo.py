@@ -27,8 +27,8 @@ _CLOSING = (
     "exact lets a solver choose at every event which jobs are to be met, as far as "
     f"{_DECISION_S:g} s a decision allow, where that beats the choice of edgeflow-select. It knows "
     "nothing of jobs to come, so it is no bound on what a policy can meet: 'edgeflow bound' and "
-    "'simulate --bound' tell that. Reconfigurations cost no time here; 'edgeflow simulate "
-    "--overhead' charges them."
+    "'edgeflow simulate --bound SECONDS' tell that. Reconfigurations cost no time here; 'edgeflow "
+    "simulate --overhead' charges them."
 )
 
 

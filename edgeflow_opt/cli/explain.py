@@ -116,6 +116,8 @@ def _report(found: Explanation) -> list[RenderableType]:
     things: list[RenderableType] = [facts("Explanation", pairs)]
     if found.jobs:
         things.append(_jobs_table(found.jobs))
+    if len(found.jobs) > _SHOWN:
+        things.append(f"... and {len(found.jobs) - _SHOWN} more jobs; --json shows all")
     if len(found.jobs) == 1 and found.jobs[0].contention:
         things.append(_contention_table(found.jobs[0]))
     if len(found.jobs) == 1 and found.jobs[0].conflict is not None:
@@ -126,8 +128,6 @@ def _report(found: Explanation) -> list[RenderableType]:
     if found.marginals:
         things.append(_marginals_table(found))
         things.append(_MARGINALS_READ)
-    if len(found.jobs) > _SHOWN:
-        things.append(f"... and {len(found.jobs) - _SHOWN} more jobs; --json shows all")
     return things
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeflow_opt.errors import UsageError
+from edgeflow_opt.errors import UsageError, how_to_install
 from edgeflow_opt.policies.base import Decision
 from edgeflow_opt.policies.clouds import Clouds
 
@@ -50,7 +50,7 @@ class HungarianPolicy:
         except ImportError:
             raise UsageError(
                 "policy 'hungarian' needs scipy, which is not installed; install it with "
-                "pip install 'edgeflow-opt[matching]'"
+                f"{how_to_install('matching')}"
             ) from None
         self._assign = linear_sum_assignment
         self._clouds = Clouds()

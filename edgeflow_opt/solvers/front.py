@@ -24,6 +24,7 @@ from edgeflow_opt.errors import (
     SolverUnavailableError,
     UnsupportedError,
     UsageError,
+    how_to_install,
     is_ctrl_c,
 )
 from edgeflow_opt.problem import EpochProblem, Limit, Schedule, SolveStatus, check, evaluate
@@ -331,7 +332,7 @@ def _refuse_what_is_not_supported(
 
 def _way_to(module: str) -> str:
     """Return how to get a module: the extra that brings it, where there is one."""
-    return "pip install 'edgeflow-opt[pulp]'" if module == "pulp" else "install it"
+    return how_to_install("pulp") if module == "pulp" else "install it"
 
 
 def _schedule_of(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from benchmarks import online
+from benchmarks import imperfections, online
 from edgeflow_opt.policies import POLICIES
 
 
@@ -49,6 +50,19 @@ def test_the_motivating_instance_is_shown(capsys: pytest.CaptureFixture[str]) ->
     """The optimum of 7 and 9 stands above what the policies meet."""
     assert online.main(["motivating", "--policies", "edgeflow-select"]) == 0
     assert "exact optimum                    7     9" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("module", [online, imperfections])
+def test_a_trace_that_is_not_there_is_told_at_once(
+    module: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is compiled or simulated, with the ways out."""
+    experiment = {online: "table", imperfections: "placement"}[module]
+    monkeypatch.setattr("edgeflow_opt.solvers.kernels.warm_up", pytest.fail)
+    monkeypatch.delenv("EDGEFLOW_DATA", raising=False)
+    with pytest.raises(SystemExit, match="2"):
+        module.main([experiment])
+    assert "give --data or set EDGEFLOW_DATA, or take --trace generated" in capsys.readouterr().err
 
 
 def test_all_policies_but_the_exact_one_are_compared() -> None:

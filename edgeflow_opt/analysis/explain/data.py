@@ -236,7 +236,7 @@ class JobExplanation:
         if self.contention:
             worst = self.contention[0]
             return (
-                f"'{worst.site}' has {worst.free} of {worst.needed} units free "
+                f"it needs {worst.needed} units of '{worst.site}', which has {worst.free} free "
                 f"in [{worst.start:g}, {worst.end:g})"
             )
         return "alone it is met; the schedule gives it too little"

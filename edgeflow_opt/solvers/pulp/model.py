@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from edgeflow_opt.errors import SolverUnavailableError
+from edgeflow_opt.errors import SolverUnavailableError, how_to_install
 
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.sparse import SparseModel
@@ -29,7 +29,7 @@ def require_pulp(what: str) -> Any:
     """
     if importlib.util.find_spec("pulp") is None:
         raise SolverUnavailableError(
-            f"{what} needs PuLP, which is not installed; pip install 'edgeflow-opt[pulp]'"
+            f"{what} needs PuLP, which is not installed; {how_to_install('pulp')}"
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
