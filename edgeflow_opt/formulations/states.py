@@ -79,7 +79,8 @@ class RunningStates:
         job = arrays.mode_job[self.mode]
         rate = arrays.mode_rate[self.mode]
         begin = arrays.boundaries[np.maximum(self.start, 0)]
-        lost = begin + self.losses(arrays) - arrays.boundaries[self.slot]
+        # A begin plus a loss would be rounded to what the clock can tell.
+        lost = self.losses(arrays) - (arrays.boundaries[self.slot] - begin)
         lost = np.where(self.start == NO_START, 0.0, np.maximum(0.0, lost))
         return (
             rate * np.maximum(0.0, useful[job, self.slot] - lost),
@@ -226,8 +227,12 @@ def _warm_states(
     builder: ModelBuilder, arrays: ProblemArrays, begin: RunningStates, end_slot: IntArray
 ) -> RunningStates:
     """Add the later slots of the runs `begin` that their losses still overlap."""
-    ends = arrays.boundaries[begin.start] + begin.losses(arrays)
-    last = np.searchsorted(arrays.boundaries, ends, side="left") - 1
+    starts, losses = arrays.boundaries[begin.start], begin.losses(arrays)
+    last = np.searchsorted(arrays.boundaries, starts + losses, side="left") - 1
+    # That sum is rounded to what the clock can tell; a loss may reach one slot further, or less.
+    following = np.minimum(last + 1, arrays.num_slots)
+    last += losses > arrays.boundaries[following] - starts
+    last -= losses <= arrays.boundaries[np.minimum(last, arrays.num_slots)] - starts
     last = np.minimum(last, end_slot[arrays.mode_job[begin.mode]] - 1)
     group, offset = counting(np.maximum(0, last - begin.start))
     mode, first = begin.mode[group], begin.start[group]
@@ -370,8 +375,8 @@ def _add_no_abutting_rows(
 ) -> None:
     """Add the rows no_abutting."""
     job = arrays.mode_job[states.mode]
-    ends = arrays.boundaries[np.maximum(states.start, 0)] + states.losses(arrays)
-    left = ends - arrays.boundaries[states.slot + 1]
+    begin = arrays.boundaries[np.maximum(states.start, 0)]
+    left = states.losses(arrays) - (arrays.boundaries[states.slot + 1] - begin)
     costly = (states.start != NO_START) & (left > arrays.restart_s[job])
     costly &= states.slot + 1 < arrays.num_slots
     restart = states.is_begin & (states.origin == arrays.mode_site[states.mode])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflow_opt.formulations.objectives import LEVELS
-from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site, SolveStatus, check
+from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Running, Site, SolveStatus, check
 from edgeflow_opt.solvers import SolveResult, solve
 from tests.effort import examples
 from tests.oracle import optimum
@@ -170,3 +173,68 @@ def test_nothing_is_done_in_no_time(solver: str, malleable: bool) -> None:
     result = solve(problem, solver)
     _assert_true(problem, result)
     assert (result.value, result.bound) == (1.0, 1.0)
+
+
+CLOCKS = (0.0, 1e-3, -3e5, 1e7 + 1 / 3, 1701000181.123, 1e12)
+
+
+def _near(time: float, rng: Random) -> float:
+    """Return `time`, or one that the clock can just tell from it."""
+    for _ in range(rng.choice((0, 0, 1, 3)) if time else 0):
+        time = math.nextafter(time, rng.choice((math.inf, -math.inf)))
+    return time
+
+
+def _job_on_the_edge(name: str, boundaries: list[float], scale: float, rng: Random) -> Job:
+    """Return a job with tiny work, or what some modes slot by slot can do, to a few roundings."""
+    unit = rng.choice((1.0, 0.7, 1e-6, 1e6))
+    gpus = rng.choice(((1,), (1, 2), (2, 1)))
+    modes = tuple(Mode(site="c", gpus=g, rate=unit * rng.choice((1.0, 1.3)) * g**0.8) for g in gpus)
+    modes += (Mode(site="e", gpus=1, rate=unit),)[: rng.randint(0, 1)]
+    deadline = _near(rng.choice(boundaries) - rng.choice((0.0, 0.0, scale / 2)), rng)
+    restart, migration = (rng.choice((0.0, 1e-9, scale / 3, scale)) for _ in "rm")
+    work = rng.choice((1e-99, 1e-12, 1e-9, 1e-6, 2.5e-8 * unit))
+    if rng.random() < 0.6:
+        credit = 1e-9 - rng.choice((0.0, modes[0].rate * restart))
+        for start, end in itertools.pairwise(boundaries):
+            credit += rng.choice(modes).rate * max(0.0, min(end, deadline) - start)
+        work = max(1e-9, credit) / (1 - 1e-6) * (1 + rng.choice((0, 1, -1, 10, -1e3)) * 2.2e-16)
+    state = rng.choice(("new", "idle", "running"))
+    on = rng.choice(modes)
+    running = Running(site=on.site, gpus=on.gpus, loss_left_s=rng.choice((0.0, 1e-9, scale)))
+    return Job(
+        id=name, deadline=deadline, work=work, modes=modes, weight=rng.choice((1.0, 2.0)),
+        running=running if state == "running" else None,
+        last_site=None if state == "new" else on.site,
+        restart_s=restart, migration_s=migration,
+        malleable=rng.random() < 0.8, must_meet=rng.random() < 0.08,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("solver", "number"), [("price", 80), ("plan", 40), ("cpsat", 12), ("highs", 12)]
+)
+def test_tiny_jobs_and_clocks_since_1970(solver: str, number: int) -> None:
+    """Where a slot does a job many times over, or the clock is coarse, nothing false is claimed."""
+
+    @settings(max_examples=examples(number))
+    @given(rng=st.randoms(use_true_random=False))
+    def holds(rng: Random) -> None:
+        now, scale = rng.choice(CLOCKS), rng.choice((1.0, 60.0, SLOT_S, 1e4))
+        steps = [scale * rng.choice((1.0, 0.37, 2.6)) for _ in range(rng.randint(1, 3))]
+        boundaries = list(itertools.accumulate(steps, initial=now))
+        sites = (
+            Site(name="c", kind="cloud", capacity=((now, rng.randint(1, 3)),)),
+            Site(name="e", kind="edge", capacity=((now, 1),)),
+        )
+        jobs = [_job_on_the_edge(f"j{k}", boundaries, scale, rng) for k in range(rng.randint(1, 3))]
+        problem = EpochProblem(grid=Grid(tuple(boundaries)), sites=sites, jobs=tuple(jobs))
+        result = solve(problem, solver, time_limit_s=0.2, levels=2)
+        if optimum(problem) is None:
+            assert result.value is None
+        elif result.value is None:
+            assert result.status is SolveStatus.NO_SOLUTION
+        else:
+            _assert_true(problem, result)
+
+    holds()

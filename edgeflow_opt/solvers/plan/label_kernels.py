@@ -152,8 +152,8 @@ def _fill(data: Any, j: int, bins: int, scale: float, space: Any) -> float:
                 if lossy and x != i:
                     seconds = max(0.0, length - _loss(data, j, s, lo + i, x, width))
                 after = space.rest[s + 1, i if lossy else 0, :size]
-                step = int(np.ceil(data.modes[lo + i].rate * seconds * scale * (1.0 - 1e-9)))
-                step = min(step, size)
+                ratio = np.ceil(data.modes[lo + i].rate * seconds * scale * (1.0 - 1e-9))
+                step = int(min(ratio, float(size)))
                 least = cost + after[0]
                 for b in range(step):
                     here[b] = min(here[b], least)

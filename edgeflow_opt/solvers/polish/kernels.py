@@ -192,7 +192,7 @@ def _push(
     if meet and hopeless:
         return
     bins = space.value.shape[2]
-    b = min(bins - 1, int(w * (bins / need)))
+    b = int(min(bins - 1.0, w * (bins / need)))
     old_v, old_w, old_p = space.value[at, i, b], space.work[at, i, b], space.progress[at, i, b]
     if old_v < np.inf:
         if meet:

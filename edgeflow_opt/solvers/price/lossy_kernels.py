@@ -19,6 +19,8 @@ _UNREACHED = np.int32(2**30)
 _COST_UNITS = 2.0**25
 _MOST_COST = 2**27
 _ROOM = 1e-9
+#: Bins of one slot count up to here: far beyond any table, and sums of slots remain whole numbers.
+_MANY_BINS = 2.0**40
 #: Not a literal: kernels are compiled once for all whole numbers.
 _ZERO: Any = np.int64(0)
 
@@ -44,8 +46,8 @@ def _relax(new: Any, old: Any, low: int, shift: int, cost: Any) -> None:
 
 @kernel
 def _bins(work: float, scale: float, optimistic: bool) -> int:
-    """Return `work`, which may be negative, in bins."""
-    ratio = work * scale
+    """Return `work`, which may be negative, in bins; a tiny job is done by one slot many times over."""
+    ratio = min(max(work * scale, -_MANY_BINS), _MANY_BINS)
     if optimistic:
         return int(np.ceil(ratio - abs(ratio) * _ROOM))
     return int(np.floor(ratio + abs(ratio) * _ROOM))
@@ -122,7 +124,7 @@ def lossy_knapsack(
     for s in range(begin, stop):
         over = worst_loss - useful_length(data, j, s)
         if over > 0.0:
-            debt = max(debt, min(bins, int(over * fastest * scale) + 2))
+            debt = max(debt, int(min(float(bins), over * fastest * scale + 2.0)))
     size = debt + used + 1
     cost_scale = _COST_UNITS / upper
     ahead = 0

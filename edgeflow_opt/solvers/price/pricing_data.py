@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 _EPS = float(np.finfo(np.float64).eps)
 
+#: Share of the work that bounds see at least, where rounding could hide all of it.
+_LEAST_NEED = 1e-6
+
 
 #: A job of :class:`PricingData`; its modes are ``mode_start : mode_end``.
 JOB = np.dtype(
@@ -62,9 +65,9 @@ class PricingData(NamedTuple):
         (n,) worth of meeting the deadline.
     need
         (n,) work as the bounds see it: ``required`` less a few units of rounding, so that no plan
-        which the checker accepts in floating point falls short of it.
+        which the checker accepts in floating point falls short of it; above 0.
     target
-        (n,) work as plans are built for it: ``required`` plus a few units of rounding.
+        (n,) work as plans are built for it: ``required`` plus as many units of rounding.
     deadline
         (n,) seconds, +inf for best effort.
     first, end
@@ -147,6 +150,12 @@ def pricing_data(arrays: ProblemArrays) -> PricingData:
     position = np.full(arrays.num_modes + 1, -1, dtype=np.int64)
     position[ids] = np.arange(len(ids))
     rounding = 8.0 * _EPS * (arrays.num_slots + 16)
+    # Credits are differences of what is held and what is lost, and rounded as the larger of these.
+    losses = np.maximum(arrays.restart_s, arrays.migration_s)
+    losses = np.maximum(losses, np.where(arrays.running_mode >= 0, arrays.loss_left_s, 0.0))
+    fastest = np.zeros(arrays.num_jobs)
+    np.maximum.at(fastest, job, arrays.mode_rate)
+    room = rounding * (arrays.required + fastest * losses)
     has_deadline = arrays.has_deadline
     end = np.maximum(arrays.first_slot, arrays.end_slot)
     modes = np.diff(mode_start)
@@ -155,8 +164,8 @@ def pricing_data(arrays: ProblemArrays) -> PricingData:
         "capacity": np.ascontiguousarray(arrays.capacity, dtype=np.int64),
         "priced": has_deadline & ((arrays.weight > 0) | arrays.must_meet),
         "weight": arrays.weight,
-        "need": arrays.required * (1.0 - rounding),
-        "target": arrays.required * (1.0 + rounding),
+        "need": np.maximum(arrays.required - room, _LEAST_NEED * arrays.required),
+        "target": arrays.required + room,
         "deadline": arrays.deadline,
         "first": arrays.first_slot,
         "end": end,

@@ -54,12 +54,13 @@ def cheapest_run(
                 spent = 0.0
                 continue
             loss = first_loss(data, j, a, m)
-            from_time = data.boundaries[a] + loss
             done = False
             while True:
                 if end > a:
                     until = min(data.boundaries[end], data.jobs[j].deadline)
-                    if data.modes[m].rate * (until - from_time) >= work:
+                    # The operations of the run-and-loss rule: a start plus a loss would be rounded
+                    # to what the clock can tell.
+                    if data.modes[m].rate * (until - data.boundaries[a] - loss) >= work:
                         done = True
                         break
                 if end >= stop or units > available[k, end]:
