@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import edgeflow_opt as ef
 from edgeflow_opt.analysis.explain import explain
+from edgeflow_opt.analysis.explain.data import Remedy, with_deadline, with_more
+from edgeflow_opt.analysis.explain.room import as_schedule
 from edgeflow_opt.errors import UsageError
-from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site, check
+from edgeflow_opt.formulations.plans import plan_of, usage
+from edgeflow_opt.problem import Allocation, EpochProblem, Grid, Job, Mode, Schedule, Site, check
+from edgeflow_opt.problem.arrays import arrays_of
 from tests.effort import examples
 from tests.oracle import optimum
 from tests.solvers.instances import CLOUD, MODES, small
@@ -39,6 +44,133 @@ def test_applying_a_remedy_meets_the_job_and_no_less(problem: EpochProblem) -> N
             best = optimum(changed.replace(jobs=hard))
             assert best is not None
             assert best.value.met_weight >= kept - 1e-9
+
+
+def _less(problem: EpochProblem, remedy: Remedy) -> EpochProblem | None:
+    """Return `problem` with the next smaller change of the kind of `remedy`; None = none at all."""
+    grid = problem.grid
+    if remedy.kind == "capacity":
+        assert remedy.site is not None
+        assert remedy.units is not None
+        return with_more(problem, remedy.site, grid.start, grid.end, remedy.units - 1)
+    if remedy.kind == "deadline":
+        old, new = problem.jobs[problem.job_index[remedy.job]].deadline, remedy.deadline
+        assert old is not None
+        assert new is not None
+        between = [time for time in grid.boundaries if old < time < new]
+        return with_deadline(problem, remedy.job, between[-1]) if between else problem
+    return problem if remedy.kind == "drop" else None
+
+
+@settings(max_examples=examples(30))
+@given(problem=problems(max_jobs=3, max_slots=3, max_sites=1, must_meet=False))
+def test_what_is_called_the_least_is_the_least(problem: EpochProblem) -> None:
+    """With the next smaller change brute force does not meet the job beside as much weight."""
+    found = explain(problem, time_limit_s=20.0, marginals=False)
+    before = found.schedule.objective
+    assert before is not None
+    for remedy in (remedy for job in found.jobs for remedy in job.remedies if remedy.proven_least):
+        less = _less(problem, remedy)
+        if less is None:
+            continue
+        jobs = (dataclasses.replace(j, must_meet=j.id == remedy.job) for j in less.jobs)
+        best = optimum(less.replace(jobs=tuple(jobs)))
+        kept = before.met_weight + problem.jobs[problem.job_index[remedy.job]].weight
+        assert best is None or best.value.met_weight < kept - 1e-9, remedy
+
+
+@settings(max_examples=examples(30))
+@given(problem=problems(max_jobs=3, max_slots=4, must_meet=False))
+def test_all_that_is_asked_for_is_used(problem: EpochProblem) -> None:
+    """The plan of a remedy takes all units more at some time, and some at both ends of the span."""
+    found = explain(problem, time_limit_s=20.0, marginals=False)
+    arrays = arrays_of(problem)
+    for remedy in (remedy for job in found.jobs for remedy in job.remedies):
+        if remedy.kind != "capacity":
+            continue
+        plan = plan_of(problem, arrays, remedy.schedule)
+        site = problem.site_index[remedy.site or ""]
+        over = usage(arrays, plan)[site] - arrays.capacity[site]
+        slots = np.flatnonzero(over > 0)
+        assert over.max() == remedy.units
+        assert problem.grid.boundaries[slots[0]] == remedy.start
+        assert problem.grid.boundaries[slots[-1] + 1] == remedy.end
+
+
+def _planned(
+    gpus: int, plan: dict[str, tuple[int, int, float, int]], missed: Job, bound: float
+) -> tuple[EpochProblem, Schedule]:
+    """Return jobs on six slots of 10 s with their schedule, by hand.
+
+    `plan` has the GPUs, the slots, the deadline and the first slot of each job that is met.
+    """
+    site = dataclasses.replace(CLOUD, capacity=((0.0, gpus),))
+    jobs, allocations = [], []
+    for name, (units, slots, deadline, first) in plan.items():
+        mode = Mode(site="cloud", gpus=units, rate=1.0)
+        jobs.append(Job(id=name, deadline=deadline, work=10.0 * slots, modes=(mode,)))
+        start = 10.0 * first
+        allocations.append(
+            Allocation(job=name, start=start, end=start + 10.0 * slots, site="cloud", gpus=units)
+        )
+    grid = Grid.uniform(0.0, 10.0, 6)
+    problem = EpochProblem(grid=grid, sites=(site,), jobs=(*jobs, missed))
+    schedule = as_schedule(problem, tuple(allocations), "by hand")
+    assert {outcome.job for outcome in schedule.outcomes if outcome.met} == set(plan)
+    return problem, dataclasses.replace(schedule, bound=bound)
+
+
+def _missed(gpus: int, slots: int, deadline: float) -> Job:
+    mode = Mode(site="cloud", gpus=gpus, rate=1.0)
+    return Job(id="missed", deadline=deadline, work=10.0 * slots, modes=(mode,))
+
+
+def _remedies(problem: EpochProblem, schedule: Schedule) -> dict[str, Remedy]:
+    found = explain(problem, schedule, jobs=["missed"], time_limit_s=20.0, marginals=False)
+    return {remedy.kind: remedy for remedy in found.jobs[0].remedies}
+
+
+def test_others_are_moved_for_an_earlier_deadline() -> None:
+    """Behind the others the job would be done at 30 s; before one that can wait, at 20 s."""
+    plan = {"first": (1, 1, 10.0, 0), "waits": (1, 1, 40.0, 1)}
+    remedy = _remedies(*_planned(1, plan, _missed(1, 1, 10.0), bound=2.0))["deadline"]
+    assert remedy.deadline == pytest.approx(20.0, abs=2e-3)
+    assert remedy.proven_least
+
+
+def test_others_are_moved_for_fewer_units() -> None:
+    """Beside the others two units more are needed; where one of them waits, one for two slots."""
+    plan = {"stays": (1, 2, 20.0, 0), "waits": (1, 2, 40.0, 0)}
+    remedy = _remedies(*_planned(2, plan, _missed(2, 2, 20.0), bound=2.0))["capacity"]
+    assert (remedy.units, remedy.start, remedy.end) == (1, 0.0, 20.0)
+    assert remedy.proven_least
+
+
+def test_a_bound_that_leaves_room_for_the_job_asks_for_another_schedule() -> None:
+    """Where both jobs may be met by the bound, and the first stands in the way, it is moved."""
+    plan = {"waits": (1, 1, 40.0, 0)}
+    assert set(_remedies(*_planned(1, plan, _missed(1, 1, 10.0), bound=2.0))) == {"replan"}
+
+
+def test_without_proofs_nothing_is_called_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where neither the schedule has a bound nor any solver proves one, no remedy is proven."""
+    from edgeflow_opt.analysis.explain import room
+
+    monkeypatch.setattr(room, "solve", lambda problem, *_, **__: ef.solve(problem, "greedy"))
+    plan = {"stays": (1, 2, 20.0, 0), "waits": (1, 2, 40.0, 0)}
+    problem, schedule = _planned(2, plan, _missed(2, 2, 20.0), bound=2.0)
+    remedies = _remedies(problem, dataclasses.replace(schedule, bound=None))
+    assert set(remedies) >= {"capacity", "deadline"}
+    assert not any(remedy.proven_least for remedy in remedies.values())
+
+
+def test_the_lightest_jobs_are_dropped_first() -> None:
+    """Of the jobs each of which makes room, those of least weight are told first."""
+    weights = {"j0": 4.0, "j1": 3.0, "j2": 1.0, "j3": 0.5}
+    jobs = tuple(dataclasses.replace(j, weight=weights[j.id]) for j in small().jobs)
+    found = explain(small(jobs=jobs), jobs=["j2"], time_limit_s=20.0, marginals=False).jobs[0]
+    drops = [remedy.dropped for remedy in found.remedies if remedy.kind == "drop"]
+    assert drops == [("j1",), ("j0",)]
 
 
 @settings(max_examples=examples(20))
