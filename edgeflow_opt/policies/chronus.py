@@ -116,9 +116,10 @@ class ChronusPolicy:
         ]
         if not candidates:
             return
-        old = [seen for seen in state.jobs if seen.job.id in self._warranted]
+        # A job that no unit of the cluster could run any more takes no room.
+        old = [s for s in state.jobs if s.job.id in self._warranted and clouds.gangs(s.job)]
         jobs = old + candidates
-        gpus = np.array([clouds.gangs(s.job)[0].gpus if clouds.gangs(s.job) else 0 for s in jobs])
+        gpus = np.array([clouds.gangs(s.job)[0].gpus for s in jobs])
         left = np.array([seconds_left(s, clouds.gangs(s.job)) for s in jobs])
         deadline = np.array([_deadline(seen.job) for seen in jobs])
         # Rows at the deadlines: in between, what must be done rises no faster than before them.

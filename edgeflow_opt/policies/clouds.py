@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -150,3 +151,41 @@ def seconds_left(seen: JobState, modes: Sequence[Mode]) -> float:
     """Return the seconds that the job still takes in the fastest of `modes`; +inf without any."""
     rate = max((mode.rate for mode in modes), default=0.0)
     return seen.required_left / rate if rate > 0.0 else float("inf")
+
+
+class Turns:
+    """Which jobs have had nothing of their turn yet, where jobs run by turns.
+
+    A run that begins anew earns nothing for the seconds of its loss. Where these are longer than a
+    turn, a job that gives its GPUs back at the end of it pays in vain: by turns all of them would
+    do so for ever. Hence such a job keeps its GPUs for another turn, until it has earned something.
+    """
+
+    def __init__(self) -> None:
+        self._left: dict[str, float] = {}
+        """Work left of each job when the present turn began, or when it came."""
+
+    def look(self, jobs: Sequence[JobState], over: bool) -> set[str]:
+        """Return the ids of the running jobs that earned nothing in a turn that is over.
+
+        Parameters
+        ----------
+        jobs
+            All unfinished jobs.
+        over
+            Whether the turn is over, and another one begins; else nobody is returned.
+        """
+        vain = {
+            seen.job.id
+            for seen in jobs
+            if over
+            and seen.mode is not None
+            and seen.required_left >= self._left.get(seen.job.id, math.inf)
+        }
+        self._left = {
+            seen.job.id: seen.required_left
+            if over
+            else self._left.get(seen.job.id, seen.required_left)
+            for seen in jobs
+        }
+        return vain

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.policies.base import Decision
-from edgeflow_opt.policies.clouds import Clouds, fitting
+from edgeflow_opt.policies.clouds import Clouds, Turns, fitting
 
 if TYPE_CHECKING:
     from edgeflow_opt.policies.base import ClusterState, JobState
@@ -24,7 +24,9 @@ class GandivaPolicy:
     between the groups in proportion to what their jobs ask for, and within a group as many jobs
     run as its share holds; after each slice they go to the back of their group. GPUs of a share
     that are too few for one more job of the group are lent to others, and owed to it: once they
-    suffice for a job, it is served first, so that no group starves. Knows no deadlines and no edge.
+    suffice for a job, it is served first, so that no group starves. A job that has earned nothing in
+    its slice, since the loss of its restart took all of it, keeps its GPUs for another. Knows no
+    deadlines and no edge.
 
     Source: Xiao et al., "Gandiva: Introspective cluster scheduling for deep learning", OSDI 2018,
     as a baseline of ElasticFlow and EdgeFlow (groups by size, slices, free nodes re-split by
@@ -55,6 +57,7 @@ class GandivaPolicy:
         self._slice_s = slice_s
         self._node_gpus = node_gpus
         self._clouds = Clouds()
+        self._turns = Turns()
         self._turn: dict[str, int] = {}
         """Slices that each job has run to their ends: the fewest are served first."""
         self._owed: dict[int, float] = {}
@@ -74,7 +77,15 @@ class GandivaPolicy:
         order = sorted(groups, key=lambda gpus: (-self._owed.get(gpus, 0.0), gpus))
         allocation: dict[str, Mode] = {}
         given = dict.fromkeys(groups, 0)
-        waiting = {gpus: self._in_turn(group, over) for gpus, group in groups.items()}
+        vain = self._turns.look(state.jobs, over)
+        waiting = {gpus: self._in_turn(group, over, vain) for gpus, group in groups.items()}
+        for seen in state.jobs:
+            if seen.job.id in vain and (gangs := self._clouds.gangs(seen.job)):
+                mode = fitting(gangs, free, seen.mode)
+                if mode is not None:
+                    free[mode.site] -= mode.gpus
+                    given[gangs[0].gpus] += mode.gpus
+                    allocation[seen.job.id] = mode
         for lend in (False, True):
             for gpus in order:
                 limit = math.inf
@@ -82,6 +93,8 @@ class GandivaPolicy:
                     limit = self._whole(shares[gpus] + self._owed.get(gpus, 0.0))
                 rest = []
                 for seen in waiting[gpus]:
+                    if seen.job.id in allocation:
+                        continue
                     mode = None
                     if given[gpus] + gpus <= limit:
                         mode = fitting(self._clouds.gangs(seen.job), free, seen.mode)
@@ -118,11 +131,11 @@ class GandivaPolicy:
         self._turn = turn
         return groups
 
-    def _in_turn(self, group: list[JobState], over: bool) -> list[JobState]:
+    def _in_turn(self, group: list[JobState], over: bool, vain: set[str]) -> list[JobState]:
         """Return the jobs of a group, first whose turn it is; after a slice its runners go back."""
         if over:
             for seen in group:
-                self._turn[seen.job.id] += seen.mode is not None
+                self._turn[seen.job.id] += seen.mode is not None and seen.job.id not in vain
         # Within a slice those that run go on.
         return sorted(group, key=lambda s: (not over and s.mode is None, self._turn[s.job.id]))
 

@@ -61,5 +61,8 @@ class LeastLaxityPolicy:
             return int(late), laxity
 
         allocation = pack(sorted(state.jobs, key=key), self._clouds, free)
-        waits = self._slice_s > 0.0 and len(allocation) < len(state.jobs)
+        # Nobody waits for a turn that no unit of the cluster could give.
+        waits = self._slice_s > 0.0 and any(
+            seen.job.id not in allocation and self._clouds.gangs(seen.job) for seen in state.jobs
+        )
         return Decision(allocation=allocation, wake_up=now + self._slice_s if waits else None)

@@ -9,7 +9,7 @@ import numpy as np
 
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.policies.base import Decision
-from edgeflow_opt.policies.clouds import Clouds, pack
+from edgeflow_opt.policies.clouds import Clouds, Turns, pack
 
 if TYPE_CHECKING:
     from edgeflow_opt.policies.base import ClusterState
@@ -57,6 +57,7 @@ class ThemisPolicy:
         self._clouds = Clouds()
         self._isolated: dict[str, float] = {}
         """Seconds that the work done so far would have taken alone."""
+        self._turns = Turns()
         self._before: dict[str, tuple[float, float]] = {}
         """Work left and rate alone at the last decision."""
         self._rounds: dict[str, int] = {}
@@ -70,6 +71,7 @@ class ThemisPolicy:
         if over:
             self._round_end = state.now + self._slice_s
         jobs = [seen for seen in state.jobs if self._clouds.gangs(seen.job)]
+        vain = self._turns.look(state.jobs, over)
         if not jobs:
             return Decision(allocation={})
         gangs = [self._clouds.gangs(seen.job)[0] for seen in jobs]
@@ -100,8 +102,8 @@ class ThemisPolicy:
             share = fair_shares(gpus, left / rate, age, spent + left / alone, float(total))
             run = np.fromiter(rounds.values(), dtype=np.float64, count=len(jobs))
             priority = np.where(run > 0, share / np.maximum(run, 1.0), share * 1e9)
-            if not over:
-                priority[[seen.mode is not None for seen in jobs]] += 1e12
+            stays = [seen.job.id in vain if over else seen.mode is not None for seen in jobs]
+            priority[stays] += 1e12
             order = np.lexsort((-share, -priority)).tolist()
         allocation = pack((jobs[index] for index in order), self._clouds, free)
         waits = len(allocation) < len(jobs)

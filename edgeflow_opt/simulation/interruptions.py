@@ -40,6 +40,19 @@ class Interruptions:
         self._coming = sorted(outages, reverse=True)
         self._away: list[Outage] = []
 
+    def strikes(self, after: float) -> set[tuple[float, str]]:
+        """Return when outages begin that take usable units, as (seconds, site), later than `after`.
+
+        Where other units come back at that moment the capacity may stay or even rise; jobs are hit
+        all the same.
+        """
+        return {
+            (outage.start, outage.site)
+            for outage in self._coming
+            if outage.start > after
+            and outage.first_unit < self._sites[outage.site].capacity_at(outage.start)
+        }
+
     def begin(self, now: float, running: Iterable[JobLedger]) -> list[JobLedger]:
         """Let all outages begin that do by `now`, and return the jobs that they hit.
 
@@ -50,6 +63,10 @@ class Interruptions:
         running
             The jobs that run, in order of arrival.
         """
+        # Nobody has been moved since the last call: units that came back meanwhile are still empty.
+        away = self._away
+        if away:
+            self._away = [outage for outage in away if outage.end > now]
         if not self._coming or self._coming[-1].start > now:
             return []
         begun = []
@@ -58,7 +75,6 @@ class Interruptions:
             # One of units that were not usable anyway may be over before anything happens.
             if outage.end > now:
                 begun.append(outage)
-        self._away = [outage for outage in self._away if outage.end > now]
         jobs = list(running)
         hit: list[JobLedger] = []
         for name in dict.fromkeys(outage.site for outage in begun):
@@ -68,7 +84,7 @@ class Interruptions:
                 on_them = self._placer.holders_of(name, gone)
                 hit += [job for job in holders if job.job.id in on_them]
                 continue
-            before = [range_of(o) for o in self._away if o.site == name]
+            before = [range_of(o) for o in away if o.site == name]
             hit += self._holders_of(self._sites[name], holders, before, gone)
         self._away += begun
         return hit

@@ -230,12 +230,15 @@ class _Simulation:
         self.arrivals = sorted((t, index) for t, index in arrivals if t is not None)
         self.next_arrival = 0
         start = self.arrivals[0][0] if self.arrivals else math.inf
-        self.changes = sorted(
-            (t, site.name, units)
+        self.strikes = self.interruptions.strikes(start)
+        steps = {
+            (t, site.name): units
             for site in sites
             for (_, before), (t, units) in pairwise(site.capacity)
             if t > start and units != before
-        )
+        }
+        steps |= {(t, name): self.sites[name].capacity_at(t) for t, name in self.strikes}
+        self.changes = sorted((t, name, units) for (t, name), units in steps.items())
         self.next_change = 0
         self.completions: list[tuple[float, int]] = []
         """Heap of (time, index of the job); an entry whose time is no longer true is skipped."""
@@ -326,10 +329,10 @@ class _Simulation:
         self.arrived.append(job.id)
 
     def _change_capacity(self) -> bool:
-        """Carry out the next change of capacity; return whether it is a fall."""
+        """Carry out the next change of capacity; return whether units go, which cannot wait."""
         time, name, units = self.changes[self.next_change]
         self.next_change += 1
-        falls = units < self.capacity[name]
+        falls = units < self.capacity[name] or (time, name) in self.strikes
         self.capacity[name] = units
         self.capacity_changed = True
         if not self.reveal_future:

@@ -11,6 +11,8 @@ from edgeflow_opt.policies.chronus import select_jobs
 from edgeflow_opt.policies.registry import make_policy
 from edgeflow_opt.policies.themis import fair_shares
 from edgeflow_opt.policies.tiresias import gittins_index
+from edgeflow_opt.problem import Site
+from edgeflow_opt.simulation import simulate
 from tests.policies.states import job, running, state, waiting
 
 
@@ -18,6 +20,13 @@ def held(name: str, where: ClusterState, **options: object) -> dict[str, str]:
     """Return what a fresh policy gives: site and GPUs by job."""
     decision = make_policy(name, **options).decide(where)
     return {job: f"{mode.site}{mode.gpus}" for job, mode in decision.allocation.items()}
+
+
+def earned(seen: list[JobState], work: float = 60.0) -> None:
+    """Take `work` off what the running ones of some jobs have left."""
+    for each in seen:
+        if each.mode is not None:
+            each.required_left -= work
 
 
 def test_fifo_is_held_up_by_its_head_unless_it_backfills() -> None:
@@ -114,6 +123,7 @@ def test_gandiva_takes_turns_within_a_group_and_splits_between_groups() -> None:
     ]
     within = policy.decide(state(*seen, now=30.0))
     assert set(within.allocation) == {"s0", "s1", "b0"}
+    earned(seen)
     second = policy.decide(state(*seen, now=60.0))
     assert set(second.allocation) == {"s2", "s3", "b1"}
 
@@ -132,8 +142,45 @@ def test_gandiva_starves_no_group() -> None:
         seen = [
             running(j, allocation[j.id].gpus) if j.id in allocation else waiting(j)[0] for j in jobs
         ]
+        earned(seen, 60.0 * (turn + 1))
     assert 15 <= turns["big"] <= 25
     assert max(turns[f"s{i}"] for i in range(8)) - min(turns[f"s{i}"] for i in range(8)) <= 2
+
+
+@pytest.mark.parametrize("name", ["gandiva", "themis"])
+def test_turns_go_on_until_a_restart_is_paid(name: str) -> None:
+    """A job whose whole turn went into its restart keeps its GPUs; once it has earned, the next has them."""
+    policy = make_policy(name)
+    a, b = job("a", 9999, None, requested=4), job("b", 9999, None, requested=4)
+    (first,) = policy.decide(state(*waiting(a, b))).allocation
+    seen = [running(j, 4) if j.id == first else waiting(j)[0] for j in (a, b)]
+    for turn in (1, 2):
+        assert set(policy.decide(state(*seen, now=60.0 * turn)).allocation) == {first}
+    earned(seen, 1.0)
+    assert first not in policy.decide(state(*seen, now=180.0)).allocation
+
+
+@pytest.mark.parametrize("name", ["gandiva", "themis", "chronus", "tiresias", "least-laxity"])
+def test_losses_longer_than_turns_let_every_job_end(name: str) -> None:
+    """Restarts of ten turns, groups of two sizes, and a job that fits nowhere: all others are done."""
+    jobs = [job(f"j{i}", 300, 50.0 * i, requested=1 + i % 4, arrival=5.0 * i) for i in range(6)]
+    jobs.append(job("huge", 9, 99, rates=((8, 1.0),)))
+    options = {"slice_s": 60.0} if name in ("gandiva", "themis", "least-laxity") else {}
+    sites = (Site(name="c", kind="cloud", capacity=((0.0, 4), (100.0, 2), (900.0, 4))),)
+    result = simulate(jobs, sites, make_policy(name, **options), overhead="600,600")
+    unfinished = [o.job for o in result.outcomes if o.completion is None]
+    assert unfinished == ["huge"]
+
+
+def test_chronus_warrants_jobs_beside_one_that_can_run_no_more() -> None:
+    """A warranted job that needs more GPUs than are left takes no room from the next one."""
+    policy = make_policy("chronus")
+    old = job("old", 200, 500, rates=((4, 3.0),), requested=4)
+    policy.decide(state(*waiting(old), arrived="old"))
+    new = job("new", 90, 100, requested=1, arrival=5.0)
+    late = job("late", 90, 50, requested=1, arrival=5.0)
+    where = state(*waiting(old, late, new), c=1, now=5.0, arrived="late new")
+    assert set(policy.decide(where).allocation) == {"new"}
 
 
 def test_themis_shares_minimise_the_worst_ratio() -> None:

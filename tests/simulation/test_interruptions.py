@@ -58,6 +58,26 @@ def test_a_job_that_is_hit_and_goes_on_pays_for_a_restart():
     assert result.stalls == {"a": ((10.0, 7.0),), "b": ((10.0, 7.0),)}
 
 
+@pytest.mark.parametrize("placement", [None, "free"])
+@pytest.mark.parametrize("merge_s", [0.0, 50.0])
+@pytest.mark.parametrize("units_back", [2, 3])
+def test_maintenance_that_goes_from_node_to_node_hits_whom_it_reaches(
+    placement, merge_s, units_back
+):
+    """One node comes back as the other goes: no unit less, yet the job there is hit, and at once."""
+    cloud = Site(name="cloud", kind="cloud", capacity=((0.0, 4),), gpus_per_node=2)
+    more = [(10.0, 20.0, 3, 1)] if units_back == 3 else [(10.0, 20.0, 2, 2)]
+    rounds = [Outage(start=0.0, end=10.0, site="cloud", first_unit=0, units=2)]
+    rounds += [Outage(start=a, end=b, site="cloud", first_unit=f, units=u) for a, b, f, u in more]
+    result = simulate(
+        [job("a", 0.0, 999.0, 40.0, modes=(TWO,))], [cloud, EDGE], Fifo(), overhead="7,99",
+        outages=rounds, merge_s=merge_s, placement=placement, log=True,
+    )  # fmt: skip
+    assert completions(result) == pytest.approx({"a": 40.0 / TWO.rate + 7.0})
+    assert result.metrics.interruptions == 1
+    assert [e.time for e in result.events][:2] == [0.0, 10.0]
+
+
 def test_jobs_on_other_nodes_are_not_hit():
     """The node that no job holds fails: nobody loses anything."""
     jobs = [job(name, 0.0, 999.0, 40.0, modes=(ONE,)) for name in "ab"]
