@@ -54,19 +54,20 @@ class GpuBudget(Constraint):
 
     def faults(self, grid: Grid, sites: Sequence[Site], jobs: Sequence[Job]) -> Iterator[Fault]:
         """Yield what is wrong with the parameters."""
-        bad = False
+        bad: set[str] = set()
         for name, least in (("gpu_seconds", 0.0), ("start", -1e15), ("end", -1e15)):
             value = getattr(self, name)
             if value is None and name != "gpu_seconds":
                 continue
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not (number and least <= value <= 1e15):
-                bad = True
+                bad.add(name)
                 yield Fault(
                     self.type, name, f"must be a number from {least:g} to 1e15", shown(value)
                 )
-        if not bad and self.start is not None and self.end is not None and self.start >= self.end:
-            yield Fault(self.type, "end", f"must be after start = {self.start!r}", shown(self.end))
+        start, end = self._span
+        if bad.isdisjoint({"start", "end"}) and start >= end:
+            yield Fault(self.type, "end", f"must be after start = {start!r}", shown(end))
         yield from member_faults(self.type, self.jobs, jobs)
         yield from site_faults(self.type, self.site, sites)
 

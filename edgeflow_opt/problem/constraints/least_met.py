@@ -45,8 +45,9 @@ class LeastMet(Constraint):
     def faults(self, grid: Grid, sites: Sequence[Site], jobs: Sequence[Job]) -> Iterator[Fault]:
         """Yield what is wrong with the parameters."""
         yield from member_faults(self.type, self.jobs, jobs)
-        yield from count_faults(self.type, "least", self.least)
-        if isinstance(self.least, int) and isinstance(self.jobs, tuple):
+        bad = list(count_faults(self.type, "least", self.least))
+        yield from bad
+        if not bad and isinstance(self.jobs, tuple):
             most = sum(job.id in self.jobs and job.deadline is not None for job in jobs)
             if self.least > most:
                 yield Fault(

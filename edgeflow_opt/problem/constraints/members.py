@@ -16,17 +16,20 @@ def member_faults(owner: str, names: Any, jobs: Sequence[Job]) -> Iterator[Fault
     """Yield the faults of a list of ids of jobs; None = all jobs is none."""
     if names is None:
         return
-    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, tuple):
         yield Fault(owner, "jobs", "must be a tuple of ids", shown(names))
         return
+    ids = [name for name in names if isinstance(name, str)]
+    if len(ids) < len(names):
+        yield Fault(owner, "jobs", "must be a tuple of ids", shown(names))
     known = {job.id for job in jobs}
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys(ids):
         if name not in known:
             yield Fault(
                 owner, "jobs", "must name jobs of the instance", shown(name),
                 "correct the id, or leave it out",
             )  # fmt: skip
-    if len(set(names)) < len(names):
+    if len(set(ids)) < len(ids):
         yield Fault(owner, "jobs", "may name a job once only", shown(names))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import pickle
 import sys
 import types
@@ -170,6 +171,35 @@ def test_all_faults_are_told_together() -> None:
     document["jobs"][0]["work"] = -1.0
     with pytest.raises(InstanceError, match=r"(?s)3 faults.*work.*'nothing'.*least: is missing"):
         problem_from_dict(document)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "fields"),
+    [
+        (
+            GpuBudget(gpu_seconds=-1.0, start=5.0, end=5.0, jobs=("who",), site="moon"),
+            ["gpu_seconds", "end", "jobs", "site"],
+        ),
+        (GpuBudget(gpu_seconds=True, start=5.0, end=math.nan), ["gpu_seconds", "end"]),
+        (
+            GroupQuota(gpus=-1, jobs=("who", "j0", "j0"), site="moon"),
+            ["gpus", "jobs", "jobs", "site"],
+        ),
+        (
+            AntiAffinity(most=-1, jobs=(3, "who"), site="moon"),  # type: ignore[arg-type]
+            ["jobs", "jobs", "most", "site"],
+        ),
+        (LeastMet(least=-1, jobs=("who", "j0", "j0")), ["jobs", "jobs", "least"]),
+        (LeastMet(least=7, jobs=("who",)), ["jobs", "least"]),
+    ],
+)
+def test_all_faults_of_a_constraint_are_told_together(
+    constraint: Constraint, fields: list[str]
+) -> None:
+    """Every parameter at fault is told, and each fault once."""
+    with pytest.raises(InstanceError, match=f"{len(fields)} faults") as caught:
+        _problem().replace(constraints=(constraint,))
+    assert [fault.field for fault in caught.value.faults] == fields
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
