@@ -119,7 +119,8 @@ class JobRevised(Event):
     job
         Its id.
     deadline
-        The new deadline, seconds; None = best effort from now on.
+        The new deadline, seconds, not before an arrival that is still to come; None = best effort
+        from now on.
     weight
         The new weight; None = as before.
     """

@@ -260,6 +260,7 @@ class _Draft:
     def _change_job(self, event: Event, held: HeldJob, owner: str, now: float) -> list[Fault]:
         """Change what is known of an unfinished job."""
         job = held.job
+        faults: list[Fault] = []
         if isinstance(event, (JobCompleted, JobCancelled)):
             del self.jobs[job.id]
             return []
@@ -295,8 +296,15 @@ class _Draft:
             weight = job.weight if event.weight is None else event.weight
             deadline = event.deadline
             arrival = job.arrival
-            if isinstance(deadline, (int, float)) and arrival is not None:
-                arrival = min(arrival, deadline)
+            last = deadline if isinstance(deadline, (int, float)) else math.inf
+            if arrival is not None and last < arrival:
+                if arrival > now:
+                    rule = f"must not be before its arrival {arrival!r}, which is still to come"
+                    way = "give a later one, or cancel the job"
+                    faults = [Fault(owner, "deadline", rule, shown(deadline), way)]
+                # Arrivals that have passed bind nothing any more, and no job may arrive after its
+                # deadline.
+                arrival = last
             changed = dataclasses.replace(
                 job,
                 arrival=arrival,
@@ -315,7 +323,7 @@ class _Draft:
             since=now,
             mode=None if mode is None else changed.mode(mode.site, mode.gpus),
         )
-        faults = self._faults_at(now, owner, jobs=(updated.at(now),))
+        faults += self._faults_at(now, owner, jobs=(updated.at(now),))
         if not faults:
             self.jobs[job.id] = updated
         return faults

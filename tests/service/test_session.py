@@ -20,6 +20,7 @@ from edgeflow_opt.service import (
     JobCompleted,
     JobPlaced,
     JobProgressed,
+    JobRevised,
     RateCorrected,
     ReasonCode,
     SessionOptions,
@@ -311,6 +312,23 @@ def test_all_faults_of_events_are_told_together() -> None:
     told = [(fault.object, fault.field) for fault in caught.value.faults]
     assert told == [("event 0", "job.id"), ("event 2", ""), ("event 3", "site")]
     assert list(session.view.jobs) == ["a"]
+
+
+def test_an_earlier_deadline_leaves_an_arrival_to_come() -> None:
+    """A job never starts before it arrives, however its deadline is revised to and fro."""
+    session = _session(job("later", deadline=600.0, arrival=300.0))
+    with pytest.raises(
+        EventError, match=r"2 faults(?s:.*)deadline: must not be before its arrival"
+    ):
+        session.update([JobRevised(time=0.0, job="later", deadline=200.0, weight=-1.0)])
+    session.update([JobRevised(time=0.0, job="later", deadline=300.0)])
+    session.update([JobRevised(time=0.0, job="later", deadline=500.0)])
+    assert session.view.jobs["later"].job.arrival == 300.0
+    # Once it has arrived, any deadline can be: the job is late then.
+    session.update([JobRevised(time=310.0, job="later", deadline=200.0)])
+    session.update([JobRevised(time=310.0, job="later", deadline=900.0)])
+    allocation = session.decide(now=310.0).allocation["later"]
+    assert allocation is not None
 
 
 def test_documents_obey_their_schemas() -> None:

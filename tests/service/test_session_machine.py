@@ -156,6 +156,9 @@ class SessionMachine(RuleBasedStateMachine):
     def revise(self, data: st.DataObject, due: float | None) -> None:
         name = data.draw(st.sampled_from(self.names))
         deadline = None if due is None else self.now + due
+        arrival = self.session.view.jobs[name].job.arrival
+        if deadline is not None and arrival is not None and arrival > self.now:
+            deadline = max(deadline, arrival)
         self.tell(JobRevised(time=self.now, job=name, deadline=deadline))
 
     @rule(units=st.integers(0, 5), back=st.booleans(), site=st.sampled_from(("cloud", "edge")))
