@@ -12,7 +12,7 @@ import numpy as np
 from edgeflow_opt.policies.base import Decision
 from edgeflow_opt.policies.columns import ColumnAllocation, HasColumns
 from edgeflow_opt.solvers.greedy import GreedyOptions
-from edgeflow_opt.solvers.greedy.kernel import Heuristic, Planned
+from edgeflow_opt.solvers.greedy.heuristic import Heuristic, Planned
 from edgeflow_opt.solvers.greedy.tables import JOB, MODE, Modes, level_table, present
 from edgeflow_opt.solvers.kernels import GREEDY
 
@@ -120,7 +120,7 @@ class EdgeFlowPolicy:
     def __init__(self, **options: Any) -> None:
         self._options = GreedyOptions(**options)
         self._heuristic = Heuristic(
-            self._options, self._select_jobs, carried_out=False, keeps_desk=True
+            self._options, self._select_jobs, carried_out=False, keeps_room=True
         )
         self._tables = _JobTables((), self._options.knee_cap)
 

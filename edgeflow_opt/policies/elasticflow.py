@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.policies.base import ClusterState
     from edgeflow_opt.problem import Site
-    from edgeflow_opt.solvers.greedy.kernel import Planned
+    from edgeflow_opt.solvers.greedy.heuristic import Planned
 
 
 class ElasticFlowPolicy(EdgeFlowPolicy):

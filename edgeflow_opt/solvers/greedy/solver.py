@@ -13,7 +13,7 @@ from edgeflow_opt.formulations.plans import walk
 from edgeflow_opt.problem import SolveStatus
 from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
 from edgeflow_opt.solvers.base import FEATURES, Capabilities, Draft
-from edgeflow_opt.solvers.greedy.kernel import Heuristic
+from edgeflow_opt.solvers.greedy.heuristic import Heuristic
 from edgeflow_opt.solvers.greedy.options import MEANINGS, GreedyOptions, options_from
 from edgeflow_opt.solvers.greedy.tables import (
     JOB,

@@ -1,8 +1,8 @@
 """What the kernels compute on: tables of records for jobs, modes, rules, free capacity and plans.
 
 Fields that belong together are records of one structured array, and single numbers those of one
-record: a kernel then has a dozen arguments. With an array for each field it has forty, and numba
-takes four times as long to compile them.
+record, and all of them lie on one :class:`Desk`: a kernel then has a handful of arguments. With an
+array for each field it has forty, and numba takes four times as long to compile them.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ entry: Any = njit(cache=True, **_COMMON)
 FIRST_PIECE, SECOND_PIECE = np.int64(0), np.int64(1)
 GIVE_BACK, TAKE_AGAIN = np.int64(1), np.int64(-1)
 NONE: Any = np.int64(-1)
+CLOUD, EDGE = np.bool_(True), np.bool_(False)
 
 #: Share of the work planned on top of what completion needs, against rounding.
 WORK_MARGIN = 1e-9
@@ -72,8 +73,8 @@ JOB = _records(
 )
 
 #: :class:`~edgeflow_opt.solvers.greedy.options.GreedyOptions` as numbers. `by_deadline` = the order
-#: of Algorithm 1; `one_by_one` = rule 3 plans anew after each job that it moves; `now_only` = of the plans only what is held now is asked for, so that kernels may
-#: leave out all that cannot change it.
+#: of Algorithm 1; `one_by_one` = rule 3 plans anew after each job that it moves; `now_only` = of the
+#: plans only what is held now is asked for, so that kernels may leave out all that cannot change it.
 RULES = _records(
     late=np.int64,
     hopeless_by=np.int64,
@@ -177,6 +178,55 @@ class Sketch(NamedTuple):
     """Of :data:`LEVEL`."""
 
 
+class Desk(NamedTuple):
+    """What lies before a kernel that plans: what is given, what is decided, and the sketch."""
+
+    jobs: Records
+    """(n,) of :data:`JOB`."""
+    modes: Modes
+    rules: Record
+    """:data:`RULES`."""
+    timeline: Timeline
+    plans: Plans
+    sketch: Sketch
+
+
+class Capacity(NamedTuple):
+    """Free units before anything is planned: ``free[k, s]`` on site k from ``times[s]`` on."""
+
+    times: FloatArray
+    """(P+1,) seconds; the last one may be +inf."""
+    free: IntArray
+    """(K, P)"""
+
+
+class Lists(NamedTuple):
+    """What the steps note about jobs; each has an entry for every job, or room for all of them."""
+
+    queue: Records
+    """A :mod:`~edgeflow_opt.solvers.greedy.job_queue`, empty between the steps."""
+    chosen: BoolArray
+    """Given: the jobs that job selection is to meet if they can be; the others get what is left."""
+    refused: BoolArray
+    """The jobs that admission control refuses."""
+    known: BoolArray
+    """The jobs whose plans step 1 has made."""
+    order: IntArray
+    """The jobs with deadlines that are not refused, by deadline."""
+    listed: IntArray
+    """The same jobs, as step 2, or else job selection, goes through them."""
+    moved: IntArray
+    """The jobs that step 2 has put on the edge, in the order in which it did."""
+    mode_of: IntArray
+    """The mode of each of them there, by job; -1 = the job was not moved."""
+    spare: IntArray
+    """Work space: whatever a step passes over for the moment."""
+    holders: IntArray
+    """The jobs that hold a mode at time 0."""
+    held: IntArray
+    """Their modes."""
+
+
 def record(dtype: np.dtype[Any], **fields: Any) -> Record:
     """Return one record, which kernels may change; fields that are not given are zero."""
     made = np.zeros(1, dtype=dtype)[0]
@@ -194,17 +244,8 @@ def table(dtype: np.dtype[Any], **fields: Any) -> Records:
 
 
 def new_plans(num_jobs: int, pool: int) -> Plans:
-    """Return empty plans of `num_jobs` jobs with room for `pool` segments."""
-    plans = Plans(np.zeros(num_jobs, PLAN), np.empty(pool, SEGMENT), record(POOL_STATE))
-    forget(plans)
-    return plans
-
-
-def forget(plans: Plans) -> None:
-    """Make all plans empty."""
-    plans.state["used"] = 0
-    plans.table[:] = 0
-    plans.table["completion"] = np.inf
+    """Return plans of `num_jobs` jobs with room for `pool` segments, to be emptied before use."""
+    return Plans(np.zeros(num_jobs, PLAN), np.empty(pool, SEGMENT), record(POOL_STATE))
 
 
 def new_sketch(pieces: int, levels: int) -> Sketch:

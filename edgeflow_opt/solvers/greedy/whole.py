@@ -6,118 +6,106 @@ import math
 
 import numpy as np
 
-from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
+from edgeflow_opt.problem.arrays import BoolArray, IntArray
+from edgeflow_opt.solvers.greedy.edge import free_server_mode
 from edgeflow_opt.solvers.greedy.job_queue import length, pop, push
-from edgeflow_opt.solvers.greedy.selection import select
-from edgeflow_opt.solvers.greedy.steps import (
-    ALWAYS,
+from edgeflow_opt.solvers.greedy.left_overs import fill
+from edgeflow_opt.solvers.greedy.minimum_shares import ALWAYS, FULL, MISSED, minimum_shares
+from edgeflow_opt.solvers.greedy.offloading import (
     BY_PLAN,
-    FULL,
-    MISSED,
-    edge_mode,
-    fill,
     join_late,
     keep_on_edge,
-    minimum_shares,
+    note_move,
     offload,
     place_on_edge,
-    scale,
 )
+from edgeflow_opt.solvers.greedy.plans import start_again
+from edgeflow_opt.solvers.greedy.scaling import scale
+from edgeflow_opt.solvers.greedy.selection import select
 from edgeflow_opt.solvers.greedy.tables import (
-    Modes,
-    Plans,
-    Record,
+    Capacity,
+    Desk,
+    Lists,
     Records,
-    Sketch,
-    Timeline,
     entry,
     kernel,
     written_out,
 )
-from edgeflow_opt.solvers.greedy.timeline import none_free_on_edge
+from edgeflow_opt.solvers.greedy.timeline import edge_free_now
+
+#: Rows of the work space of :func:`plan_all`, and those that tell who holds what now.
+WORK_ROWS, HOLDERS, HELD = 7, 5, 6
 
 # Codes of the option `admission`, see CHOICES.
 ADMIT_ALL, ADMIT_TOGETHER, ADMIT_ONE_BY_ONE = 0, 1, 2
 
-#: Rows of the work space, see :func:`plan_all`.
-WORK_ROWS = 8
-
-
-#: Rows of it that tell who holds what now.
-HOLDERS, HELD = 6, 7
-
 # Arguments of kernels, see `tables`.
-MUST, MAY, NOBODY = np.bool_(True), np.bool_(False), np.int64(0)
+YES, NO, NOBODY = np.bool_(True), np.bool_(False), np.int64(0)
 
 
 @kernel
-def start_again(timeline: Timeline, plans: Plans, times: FloatArray, free: IntArray) -> None:
-    """Forget all plans and go back to the timeline as it was at first."""
-    pieces = free.shape[1]
-    timeline.state.size = pieces
-    for s in range(pieces):
-        timeline.times[s] = times[s]
-        for k in range(free.shape[0]):
-            timeline.free[k, s] = free[k, s]
-    timeline.times[pieces] = times[pieces]
-    plans.state.used = 0
-    for j in range(len(plans.table)):
-        plans.table[j].completion = math.inf
-        plans.table[j].gpu_s = 0.0
-        plans.table[j].first = 0
-        plans.table[j].segments = 0
-        plans.table[j].met = False
+def _append(jobs: Records, must: bool, lists: Lists, count: int) -> int:
+    """Append to `lists.order` the jobs with deadlines that must, or need not, be met.
 
-
-@kernel
-def _keep(order: IntArray, count: int, refused: BoolArray) -> int:
-    """Take the refused jobs out of the first `count` of `order`; return how many are left."""
-    kept = 0
-    for i in range(count):
-        if not refused[order[i]]:
-            order[kept] = order[i]
-            kept += 1
-    return kept
-
-
-@kernel
-def _append(jobs: Records, must: bool, queue: Records, order: IntArray, count: int) -> int:
-    """Append the jobs with deadlines that must, or need not, be met; return the new length."""
+    By deadline, and of equal ones the larger weight first. Returns the new length.
+    """
     for j in range(len(jobs)):
         if jobs[j].deadline < math.inf and jobs[j].must == must:
-            push(queue, jobs[j].deadline, -jobs[j].weight, j)
-    while length(queue) > 0:
-        order[count] = pop(queue)
+            push(lists.queue, jobs[j].deadline, -jobs[j].weight, j)
+    while length(lists.queue) > 0:
+        lists.order[count] = pop(lists.queue)
         count += 1
     return count
 
 
-@written_out
-def _admit(
-    sketch: Sketch,
-    timeline: Timeline,
-    plans: Plans,
-    jobs: Records,
-    modes: Modes,
-    rules: Record,
-    times: FloatArray,
-    free: IntArray,
+@kernel
+def _pick(
+    source: IntArray, count: int, marks: BoolArray, marked: bool, into: IntArray, at: int
+) -> int:
+    """Write those of the first `count` jobs of `source` that are `marked`, or are not, into `into`.
+
+    They keep their order, and begin at place `at`, which is returned as it is after the last one;
+    `into` may be `source` itself.
+    """
+    for i in range(count):
+        if marks[source[i]] == marked:
+            into[at] = source[i]
+            at += 1
+    return at
+
+
+@kernel
+def _share_out(
+    desk: Desk,
+    lists: Lists,
+    capacity: Capacity,
     order: IntArray,
-    num_jobs: int,
-    refused: BoolArray,
-    kept: IntArray,
-    waiting: IntArray,
-) -> None:
+    count: int,
+    num_moved: int,
+    until: int,
+) -> tuple[int, int]:
+    """Plan all anew: the jobs moved to the edge there, then minimum shares for those of `order`.
+
+    See :func:`~edgeflow_opt.solvers.greedy.minimum_shares.minimum_shares` for what is returned.
+    """
+    start_again(desk, capacity.times, capacity.free)
+    place_on_edge(desk, lists, num_moved)
+    return minimum_shares(desk, order, count, until, lists.spare)
+
+
+@written_out
+def _admit(desk: Desk, lists: Lists, capacity: Capacity, num_jobs: int) -> None:
     """Note which of the fresh jobs admission control refuses, looked at in order of the list.
 
     Of the plans nothing remains that anyone may use.
     """
+    jobs, refused, kept = desk.jobs, lists.refused, lists.listed
     some = False
     for j in range(len(jobs)):
         some = some or jobs[j].fresh
-    if rules.admission == ADMIT_ALL or not some:
+    if desk.rules.admission == ADMIT_ALL or not some:
         return
-    together = rules.admission == ADMIT_TOGETHER
+    together = desk.rules.admission == ADMIT_TOGETHER
     for j in range(len(jobs)):
         refused[j] = jobs[j].fresh and not together
     until = MISSED if together else ALWAYS
@@ -129,13 +117,8 @@ def _admit(
             continue
         if j >= 0:
             refused[j] = False
-        for i in range(num_jobs):
-            kept[i] = order[i]
-        count = _keep(kept, num_jobs, refused)
-        start_again(timeline, plans, times, free)
-        now_late, _ = minimum_shares(
-            sketch, timeline, plans, jobs, modes, rules, kept, count, until, waiting
-        )
+        count = _pick(lists.order, num_jobs, refused, NO, kept, NOBODY)
+        now_late, _ = _share_out(desk, lists, capacity, kept, count, NOBODY, until)
         if j >= 0:
             refused[j] = now_late > misses
         else:
@@ -147,203 +130,137 @@ def _admit(
 
 @kernel
 def _move_one_by_one(
-    sketch: Sketch,
-    timeline: Timeline,
-    plans: Plans,
-    jobs: Records,
-    modes: Modes,
-    rules: Record,
-    times: FloatArray,
-    free: IntArray,
-    order: IntArray,
-    listed: IntArray,
-    count: int,
-    queue: Records,
-    moved: IntArray,
-    num_moved: int,
-    mode_of: IntArray,
-    waiting: IntArray,
+    desk: Desk, lists: Lists, capacity: Capacity, count: int, num_moved: int
 ) -> None:
     """Plan the cloud around the jobs on the edge; while jobs are late, move the most hopeless there.
 
-    See :func:`~edgeflow_opt.solvers.greedy.steps.offload`; the queue is empty before and after.
+    This is rule 3 of Algorithm 1 where `rule_3_ends` is ``"none_late"``, see
+    :func:`~edgeflow_opt.solvers.greedy.offloading.offload`.
     """
     found = True
     while found:
-        start_again(timeline, plans, times, free)
-        place_on_edge(sketch, timeline, plans, jobs, modes, moved, num_moved, mode_of)
-        misses, _ = minimum_shares(
-            sketch, timeline, plans, jobs, modes, rules, order, count, ALWAYS, waiting
-        )
+        misses, _ = _share_out(desk, lists, capacity, lists.order, count, num_moved, ALWAYS)
         found = False
         if misses > 0:
-            join_late(timeline, plans, jobs, modes, rules, listed, count, mode_of, queue)
-        while length(queue) > 0 and not found:
-            j = pop(queue)
-            piece = jobs[j].first_piece
-            for k in range(timeline.free.shape[0]):
-                mode = -1 if timeline.is_cloud[k] else edge_mode(modes, j, k)
-                if mode < 0 or piece >= timeline.state.size or timeline.free[k, piece] <= 0:
-                    continue
-                mode_of[j] = mode
-                moved[num_moved] = j
-                num_moved += 1
+            join_late(desk, lists, count)
+        while length(lists.queue) > 0 and not found:
+            j = pop(lists.queue)
+            mode = free_server_mode(desk, j)
+            if mode >= 0:
+                num_moved = note_move(lists, num_moved, j, mode)
                 found = True
-                break
-        queue[0].job = 0
+        lists.queue[0].job = 0
 
 
 @written_out
-def _as_published(
-    sketch: Sketch,
-    timeline: Timeline,
-    plans: Plans,
-    jobs: Records,
-    modes: Modes,
-    rules: Record,
-    times: FloatArray,
-    free: IntArray,
-    order: IntArray,
-    count: int,
-    queue: Records,
-    known: BoolArray,
-    work: IntArray,
-) -> None:
+def _as_published(desk: Desk, lists: Lists, capacity: Capacity, count: int) -> None:
     """Plan steps 1 and 2, and step 1 again around the jobs on the edge.
 
     Where only what is held now is asked for: jobs that stay on the edge, and these alone, decide
     whether rules 2 and 3 find a server there; if not, the first plans are of no use. Once the cloud
-    is full now, no plan can add anything to what is held, but for the edge, see :func:`offload`.
+    is full now, no plan can add anything to what is held, but for the edge, see
+    :func:`~edgeflow_opt.solvers.greedy.offloading.offload`.
     """
-    listed, moved, waiting, mode_of = work[0], work[1], work[2], work[3]
-    if rules.by_deadline:
-        for i in range(count):
-            listed[i] = order[i]
-    else:
-        for j in range(len(jobs)):
-            known[j] = False
-        for i in range(count):
-            known[order[i]] = True
-        num_listed = 0
-        for j in range(len(jobs)):
-            if known[j]:
-                listed[num_listed] = j
-                num_listed += 1
-    for j in range(len(jobs)):
-        mode_of[j] = -1
-    start_again(timeline, plans, times, free)
-    stay = 0
+    rules, known, order = desk.rules, lists.known, lists.order
+    _list_jobs(desk, lists, count)
     until = ALWAYS
     if rules.now_only:
-        if rules.rule_1:
-            stay = keep_on_edge(sketch, timeline, plans, jobs, modes, listed, count, moved, mode_of)
-        if none_free_on_edge(timeline):
-            minimum_shares(sketch, timeline, plans, jobs, modes, rules, order, count, FULL, waiting)
+        start_again(desk, capacity.times, capacity.free)
+        keep_on_edge(desk, lists, count)
+        if not edge_free_now(desk.timeline):
+            minimum_shares(desk, order, count, FULL, lists.spare)
             return
         if rules.hopeless_by != BY_PLAN and not rules.one_by_one:
             until = FULL | MISSED
     num_moved = -1
     while num_moved < 0:
-        start_again(timeline, plans, times, free)
-        for j in range(len(jobs)):
-            mode_of[j] = -1
+        misses, done = _share_out(desk, lists, capacity, order, count, NOBODY, until)
+        for j in range(len(desk.jobs)):
+            lists.mode_of[j] = -1
             known[j] = False
-        misses, done = minimum_shares(
-            sketch, timeline, plans, jobs, modes, rules, order, count, until, waiting
-        )
         for i in range(done):
             known[order[i]] = True
-        stay = 0
-        if rules.rule_1:
-            stay = keep_on_edge(sketch, timeline, plans, jobs, modes, listed, count, moved, mode_of)
-        num_moved = offload(
-            sketch, timeline, plans, jobs, modes, rules, listed, count, misses, known, queue,
-            moved, stay, mode_of,
-        )  # fmt: skip
+        num_moved = offload(desk, lists, count, misses)
         # If it cannot be told, all plans have to be made.
-        queue[0].job = 0
+        lists.queue[0].job = 0
         until = ALWAYS
     if rules.rule_3 and rules.one_by_one:
-        _move_one_by_one(
-            sketch, timeline, plans, jobs, modes, rules, times, free, order, listed, count, queue,
-            moved, num_moved, mode_of, waiting,
-        )  # fmt: skip
+        _move_one_by_one(desk, lists, capacity, count, num_moved)
+    elif num_moved > 0 or done < count:
+        start_again(desk, capacity.times, capacity.free)
+        place_on_edge(desk, lists, num_moved)
+        full = rules.now_only and not edge_free_now(desk.timeline)
+        minimum_shares(desk, order, count, FULL if full else ALWAYS, lists.spare)
+
+
+@kernel
+def _list_jobs(desk: Desk, lists: Lists, count: int) -> None:
+    """Write the first `count` jobs of the order into `lists.listed`, in that order or by number."""
+    if desk.rules.by_deadline:
+        for i in range(count):
+            lists.listed[i] = lists.order[i]
         return
-    if num_moved == 0 and done == count:
-        return
-    until = FULL if rules.now_only and none_free_on_edge(timeline) else ALWAYS
-    start_again(timeline, plans, times, free)
-    place_on_edge(sketch, timeline, plans, jobs, modes, moved, num_moved, mode_of)
-    minimum_shares(sketch, timeline, plans, jobs, modes, rules, order, count, until, waiting)
+    for j in range(len(desk.jobs)):
+        lists.known[j] = False
+    for i in range(count):
+        lists.known[lists.order[i]] = True
+    num_listed = 0
+    for j in range(len(desk.jobs)):
+        if lists.known[j]:
+            lists.listed[num_listed] = j
+            num_listed += 1
 
 
 @entry
 def plan_all(
-    sketch: Sketch,
-    timeline: Timeline,
-    plans: Plans,
-    jobs: Records,
-    modes: Modes,
-    rules: Record,
-    times: FloatArray,
-    free: IntArray,
+    desk: Desk,
+    capacity: Capacity,
     chosen: BoolArray,
-    queue: Records,
     refused: BoolArray,
+    queue: Records,
     known: BoolArray,
-    work: IntArray,
+    rows: IntArray,
 ) -> int:
     """Plan all jobs, on the free units as they are at first: ``free[k, s]`` from ``times[s]`` on.
 
-    `chosen` are the jobs that job selection looks at. `refused` (false before) notes whom admission
-    control refuses. `known` is work space of the length of the jobs, `work` the same in
-    :data:`WORK_ROWS` rows, the queue room for all jobs.
+    `chosen` is given, and `refused` (false before) notes the answer, see
+    :class:`~edgeflow_opt.solvers.greedy.tables.Lists`; the others are work space for its fields.
+    The integer ones lie in the rows of one array, since a call of a kernel pays for each array.
 
     Returns
     -------
     holders
-        How many jobs hold a mode at time 0; these are the first in row :data:`HOLDERS` of `work`,
-        the modes in row :data:`HELD`.
+        How many jobs hold a mode at time 0; these are the first in row :data:`HOLDERS`, their modes
+        in row :data:`HELD`.
     """
-    queue[0].job = 0
-    order, ranked = work[4], work[5]
-    # In deadline order, those that must be met first; of equal deadlines the larger weight.
-    count = _append(jobs, MUST, queue, order, NOBODY)
-    count = _append(jobs, MAY, queue, order, count)
-    _admit(
-        sketch, timeline, plans, jobs, modes, rules, times, free, order, count, refused,
-        work[0], work[2],
+    lists = Lists(
+        queue, chosen, refused, known, rows[0], rows[1], rows[2], rows[3], rows[4], rows[HOLDERS],
+        rows[HELD],
     )  # fmt: skip
-    count = _keep(order, count, refused)
+    rules, plans = desk.rules, desk.plans
+    lists.queue[0].job = 0
+    # Those that must be met come first.
+    count = _append(desk.jobs, YES, lists, NOBODY)
+    count = _append(desk.jobs, NO, lists, count)
+    _admit(desk, lists, capacity, count)
+    count = _pick(lists.order, count, lists.refused, NO, lists.order, NOBODY)
     if rules.select_jobs:
-        num_chosen = 0
-        for i in range(count):
-            if chosen[order[i]]:
-                ranked[num_chosen] = order[i]
-                num_chosen += 1
-        kept = num_chosen
-        for i in range(count):
-            if not chosen[order[i]]:
-                ranked[kept] = order[i]
-                kept += 1
-        start_again(timeline, plans, times, free)
-        select(
-            sketch, timeline, plans, jobs, modes, rules, ranked, count, num_chosen, queue, work[2]
-        )
+        ranked = lists.listed
+        num_chosen = _pick(lists.order, count, lists.chosen, YES, ranked, NOBODY)
+        _pick(lists.order, count, lists.chosen, NO, ranked, num_chosen)
+        start_again(desk, capacity.times, capacity.free)
+        select(desk, lists, ranked, count, num_chosen)
     else:
-        _as_published(
-            sketch, timeline, plans, jobs, modes, rules, times, free, order, count, queue,
-            known, work,
-        )  # fmt: skip
+        _as_published(desk, lists, capacity, count)
     if rules.elastic:
-        scale(sketch, timeline, plans, jobs, modes, rules, order, count, queue)
-    queue[0].job = 0
+        scale(desk, lists, count)
     if rules.fill:
-        fill(sketch, timeline, plans, jobs, modes, rules, order, count, refused, queue, work[2])
+        fill(desk, lists, count)
     holders = 0
-    for j in range(len(jobs)):
-        if plans.table[j].segments > 0 and plans.pool[plans.table[j].first].start <= 0.0:
-            work[HOLDERS, holders] = j
-            work[HELD, holders] = plans.pool[plans.table[j].first].mode
+    for j in range(len(desk.jobs)):
+        first = plans.table[j].first
+        if plans.table[j].segments > 0 and plans.pool[first].start <= 0.0:
+            lists.holders[holders] = j
+            lists.held[holders] = plans.pool[first].mode
             holders += 1
     return holders

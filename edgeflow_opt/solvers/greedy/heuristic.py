@@ -12,6 +12,8 @@ from edgeflow_opt.solvers.greedy.options import GreedyOptions
 from edgeflow_opt.solvers.greedy.tables import (
     RULES,
     TIMELINE_STATE,
+    Capacity,
+    Desk,
     Modes,
     Plans,
     Record,
@@ -35,7 +37,7 @@ class Heuristic:
         Whether jobs are selected under overload, instead of steps 1 and 2 as published.
     carried_out
         Whether plans are carried out to their ends, and not only until the next event.
-    keeps_desk
+    keeps_room
         Whether the work space is kept from one call to the next. What a call returns is then void
         with the next one, and calls may not overlap.
     """
@@ -46,10 +48,10 @@ class Heuristic:
         select_jobs: bool,
         carried_out: bool,
         *,
-        keeps_desk: bool = False,
+        keeps_room: bool = False,
     ) -> None:
-        self.keeps_desk = keeps_desk
-        self._desk: _Desk | None = None
+        self.keeps_room = keeps_room
+        self._room: _Room | None = None
         self.select_jobs = select_jobs
         two_level = options.share == "two_level" or (options.share == "auto" and carried_out)
         self.rules = record(
@@ -108,23 +110,23 @@ class Heuristic:
         self.rules["now_only"] = now_only
         num_jobs, pieces = len(jobs), free.shape[1]
         pool = 8 * num_jobs + 1024
-        room = pieces if snap else pieces + 4 * num_jobs + 64
+        cuts = pieces if snap else pieces + 4 * num_jobs + 64
         if chosen is None:
             chosen = np.ones(num_jobs, dtype=np.bool_)
         start = modes.level_start
         levels = int((start[:, 1:] - start[:, :-1]).max(initial=1))
         while True:
-            desk = self._desk
-            if desk is None or not desk.suits(num_jobs, pool, room, levels, is_cloud, snap):
-                desk = _Desk(
-                    2 * num_jobs + 64, 2 * pool, room if snap else 2 * room, levels, is_cloud, snap
+            room = self._room
+            if room is None or not room.suits(num_jobs, pool, cuts, levels, is_cloud, snap):
+                room = _Room(
+                    2 * num_jobs + 64, 2 * pool, cuts if snap else 2 * cuts, levels, is_cloud, snap
                 )
-                self._desk = desk if self.keeps_desk else None
-            planned = desk.plan(self.rules, times, free, jobs, modes, chosen)
-            if not desk.timeline.state["overflow"]:
+                self._room = room if self.keeps_room else None
+            planned = room.plan(self.rules, Capacity(times, free), jobs, modes, chosen)
+            if not room.timeline.state["overflow"]:
                 return planned
             pool *= 4
-            room = pieces if snap else 4 * room
+            cuts = pieces if snap else 4 * cuts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,54 +149,46 @@ class Planned:
     held: IntArray
 
 
-class _Desk:
-    """Room for planning `jobs` jobs, with `pool` segments and `room` pieces of the timeline."""
+class _Room:
+    """Room for planning `jobs` jobs, with `pool` segments and `pieces` pieces of the timeline."""
 
     def __init__(
-        self, jobs: int, pool: int, room: int, levels: int, is_cloud: BoolArray, snap: bool
+        self, jobs: int, pool: int, pieces: int, levels: int, is_cloud: BoolArray, snap: bool
     ) -> None:
-        self._jobs, self._pool, self._room, self._levels = jobs, pool, room, levels
+        self._jobs, self._pool, self._pieces, self._levels = jobs, pool, pieces, levels
         self.timeline = Timeline(
-            times=np.empty(room + 1),
-            free=np.empty((len(is_cloud), room), dtype=np.int64),
+            times=np.empty(pieces + 1),
+            free=np.empty((len(is_cloud), pieces), dtype=np.int64),
             is_cloud=is_cloud,
             state=record(TIMELINE_STATE, snap=snap),
         )
-        self._sketch = new_sketch(room, levels)
+        self._sketch = new_sketch(pieces, levels)
         self._plans = new_plans(jobs, pool)
         self._queue = new_queue(jobs)
         self._known = np.empty(jobs, dtype=np.bool_)
-        self._work = np.empty((WORK_ROWS, jobs), dtype=np.int64)
+        self._rows = np.empty((WORK_ROWS, jobs), dtype=np.int64)
 
     def suits(
-        self, jobs: int, pool: int, room: int, levels: int, is_cloud: BoolArray, snap: bool
+        self, jobs: int, pool: int, pieces: int, levels: int, is_cloud: BoolArray, snap: bool
     ) -> bool:
         """Whether there is room for so many, on the same sites."""
         return (
             jobs <= self._jobs
             and pool <= self._pool
-            and room <= self._room
+            and pieces <= self._pieces
             and levels <= self._levels
             and is_cloud is self.timeline.is_cloud
             and snap == self.timeline.state["snap"]
         )
 
     def plan(
-        self,
-        rules: Record,
-        times: FloatArray,
-        free: IntArray,
-        jobs: Records,
-        modes: Modes,
-        chosen: BoolArray,
+        self, rules: Record, capacity: Capacity, jobs: Records, modes: Modes, chosen: BoolArray
     ) -> Planned:
         """Plan all jobs; see :func:`~edgeflow_opt.solvers.greedy.whole.plan_all`."""
         num_jobs = len(jobs)
         plans = Plans(self._plans.table[:num_jobs], self._plans.pool, self._plans.state)
         refused = np.zeros(num_jobs, dtype=np.bool_)
         self.timeline.state["overflow"] = False
-        count = plan_all(
-            self._sketch, self.timeline, plans, jobs, modes, rules, times, free,
-            chosen, self._queue, refused, self._known, self._work,
-        )  # fmt: skip
-        return Planned(plans, refused, self._work[HOLDERS, :count], self._work[HELD, :count])
+        desk = Desk(jobs, modes, rules, self.timeline, plans, self._sketch)
+        count = plan_all(desk, capacity, chosen, refused, self._queue, self._known, self._rows)
+        return Planned(plans, refused, self._rows[HOLDERS, :count], self._rows[HELD, :count])
