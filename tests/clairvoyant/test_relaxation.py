@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -81,6 +83,23 @@ def test_a_refutation_is_true(jobs, sites, draw):
         if subset.num_jobs == chosen.sum() and linear_program(subset) > chosen.sum() - 1e-6:
             best = float(chosen.sum())
     assert refuted is (best < target) or not refuted
+
+
+def test_certified_bounds_err_upwards_by_a_hair():
+    """For free all jobs are worth their weight: no less is certified, and next to no more."""
+    sites = [Site(name="cloud", kind="cloud", capacity=((0.0, 1),))]
+    weights = (0.1, 0.2, 0.7, 1e3)
+    jobs = [
+        Job(id=str(w), arrival=0.0, deadline=9.0, work=8.0, weight=w, modes=MODES[:1])
+        for w in weights
+    ]
+    data = interval_data(jobs, sites, [0.0, 9.0])
+    dual, fate = IntervalDual(data), np.zeros(data.num_jobs, dtype=np.int64)
+    free = np.zeros_like(data.supply)
+    dual.evaluate(free, fate)
+    bound, costs = dual.certify(free, dual.multiplier, fate)
+    assert math.fsum(weights) < bound <= math.fsum(weights) * (1 + 1e-12)
+    assert (costs <= 0.0).all()
 
 
 def test_fates_are_assumed():
