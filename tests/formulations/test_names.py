@@ -70,6 +70,21 @@ def test_no_row_of_the_formulations_is_merely_numbered() -> None:
     assert "keep(met)" in model.rows
 
 
+def test_the_objective_is_named_with_its_sign() -> None:
+    """All levels are maximised: what is to be small is named, and kept, by its negative."""
+    problem = problem_from_dict(INSTANCE)
+    keep = {"met": 1.0, "progress": 0.0, "leftover": 0.0, "cost": 1e6}
+    models = [named_model(problem, "malleable", level, keep) for level in range(1, 6)]
+    names = ["met", "progress", "leftover", "-cost", "-reconfigurations"]
+    assert [model.objective_name for model in models] == names
+    assert [(model.sparse.objective < 0).any() for model in models] == [
+        name.startswith("-") for name in names
+    ]
+    sides = dict(zip(models[4].rows, models[4].sparse.row_lower, strict=True))
+    assert sides["keep(cost)"] == pytest.approx(-1e6)
+    assert sides["keep(met)"] == pytest.approx(1.0)
+
+
 def test_names_of_other_instances_are_not_read() -> None:
     """A name with an unknown job, site, mode, slot or word says nothing."""
     problem = problem_from_dict(INSTANCE)

@@ -11,9 +11,10 @@ import pytest
 
 from edgeflow_opt import Schedule, SolveResult, UsageError, solve
 from edgeflow_opt.problem import Limit
-from edgeflow_opt.service import ladder
+from edgeflow_opt.service import EpochSession, SessionOptions, decide, ladder
 from edgeflow_opt.service.ladder import RungNews, climb
 from edgeflow_opt.workloads import demo_problem
+from tests.service.clusters import job, sites
 
 PROBLEM = demo_problem()
 
@@ -112,3 +113,16 @@ def test_an_interrupted_rung_is_the_last(climbed: Climb, worse: SolveResult) -> 
     calls, news = climbed({"a": stopped, "b": worse})
     assert _given(calls, "rung") == ["a"]
     assert news[0].schedule == stopped.schedule
+
+
+def test_solvers_are_told_less_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What solvers overrun, and the end of the decision, have their share of its limit."""
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(decide, "climb", lambda **given: told.append(given))
+    options = SessionOptions(rungs=("price", "auto"), max_slots=6)
+    session = EpochSession(sites(), jobs=[job("a")], options=options, isolated=False)
+    decision = session.decide(0.0, 100.0)
+    assert [given["rungs"] for given in told] == [("price", "auto")]
+    assert 0.0 < told[0]["time_limit_s"] <= 0.85 * 100.0
+    assert told[0]["start"].met == decision.schedule.met == 1
+    assert {r.rung: r.outcome for r in decision.rungs}["price"] == "skipped"
