@@ -72,6 +72,7 @@ def _best_left_over(desk: Desk, j: int, limit: float) -> None:
             return
         if turn == sites and drawn == best:
             break
+        drawn = site
         piece = load(desk, j)
         before = plan.left
         if not desk.jobs[j].malleable:
@@ -81,7 +82,6 @@ def _best_left_over(desk: Desk, j: int, limit: float) -> None:
             most(desk, j, site, piece, limit)
         else:
             _edge_left_over(desk, j, site, piece, limit)
-        drawn = site
         left, end = plan.left, plan.completion
         better = left < best_left or (left == best_left and end < best_end)
         if turn < sites and left < before and better:

@@ -163,6 +163,13 @@ def test_moldable_job_keeps_one_mode_in_one_run():
     assert planned(instance)["a"] == ["-", "-", "c1", "c1"]
 
 
+def test_moldable_left_over_is_where_it_can_be_done():
+    """A site that is tried after the best one and cannot do the job does not take it away."""
+    for rates in ([("c", 1, 1.0)], [("c", 1, 1.0), ("e", 1, 0.4)]):
+        rigid = job("a", None, 20, *rates, malleable=False)
+        assert planned(problem([rigid], c=1, e=1))["a"] == ["c1", "c1", "-", "-"]
+
+
 def test_first_cloud_that_fits_and_first_edge_that_finishes():
     """The second job finds the first cloud full; a slow edge site is passed over."""
     rates = (("c", 1, 1.0), ("d", 1, 1.0))
