@@ -113,8 +113,8 @@ class Heuristic:
         cuts = pieces if snap else pieces + 4 * num_jobs + 64
         if chosen is None:
             chosen = np.ones(num_jobs, dtype=np.bool_)
-        start = modes.level_start
-        levels = int((start[:, 1:] - start[:, :-1]).max(initial=1))
+        # No job has more levels than there are in all; to count is dearer than the room.
+        levels = len(modes.level_mode)
         while True:
             room = self._room
             if room is None or not room.suits(num_jobs, pool, cuts, levels, is_cloud, snap):

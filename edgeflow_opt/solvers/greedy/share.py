@@ -60,13 +60,16 @@ def survey(desk: Desk, j: int, site: int, first: int, last: int, limit: float) -
     times, free = desk.timeline.times, desk.timeline.free[site]
     i = levels - 1
     for s in range(first, last):
-        while i >= 0 and sketch.levels[i].units > free[s]:
+        # An unsigned index is known not to count from the end, which need not be checked.
+        room = free[np.uintp(s)]
+        while i >= 0 and sketch.levels[np.uintp(i)].units > room:
             i -= 1
-        while i + 1 < levels and sketch.levels[i + 1].units <= free[s]:
+        while i + 1 < levels and sketch.levels[np.uintp(i + 1)].units <= room:
             i += 1
-        sketch.level[s] = i
+        sketch.level[np.uintp(s)] = i
         if i >= 0:
-            sketch.levels[i].span += max(0.0, min(times[s + 1], limit) - times[s])
+            span = min(times[np.uintp(s + 1)], limit) - times[np.uintp(s)]
+            sketch.levels[np.uintp(i)].span += max(0.0, span)
     return levels
 
 
