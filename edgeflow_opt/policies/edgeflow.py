@@ -31,9 +31,17 @@ _KEPT_JOBS = 1000
 COLUMNS_FROM = 32
 
 
-def own_signature(constructor: Callable[..., None]) -> inspect.Signature:
-    """Return the signature of a class with this ``__init__``, for variants with other options."""
+def own_signature(
+    constructor: Callable[..., None], parent: type | None = None
+) -> inspect.Signature:
+    """Return the signature of a class with this ``__init__``, for variants with other options.
+
+    Its ``**options``, if it has such, stand for the parameters of `parent`.
+    """
     _, *parameters = inspect.signature(constructor).parameters.values()
+    if parent is not None:
+        own = [p for p in parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        parameters = [*own, *inspect.signature(parent).parameters.values()]
     return inspect.Signature(parameters)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.policies.base import Decision
 from edgeflow_opt.policies.edgeflow import own_signature
@@ -31,7 +31,7 @@ class ElasticFlowEdgePolicy(ElasticFlowPolicy):
     only_if_met
         Whether a job goes to the edge only where that completes it by its deadline (default: no,
         as in the ablation).
-    admission, slot_s, share, late, knee_cap, charge_losses, slack_s, elastic, fill
+    **options
         As in ``elasticflow``.
 
     Raises
@@ -40,27 +40,11 @@ class ElasticFlowEdgePolicy(ElasticFlowPolicy):
         If a value makes no sense.
     """
 
-    def __init__(
-        self,
-        *,
-        only_if_met: bool = False,
-        admission: str = "elasticflow",
-        slot_s: float = 0.0,
-        share: str = "auto",
-        late: str = "first",
-        knee_cap: bool = True,
-        charge_losses: bool = True,
-        slack_s: float = 0.0,
-        elastic: bool = True,
-        fill: bool = True,
-    ) -> None:
-        super().__init__(
-            admission=admission, slot_s=slot_s, share=share, late=late, knee_cap=knee_cap,
-            charge_losses=charge_losses, slack_s=slack_s, elastic=elastic, fill=fill,
-        )  # fmt: skip
+    def __init__(self, *, only_if_met: bool = False, **options: Any) -> None:
+        super().__init__(**options)
         self._only_if_met = only_if_met
 
-    __signature__ = own_signature(__init__)
+    __signature__ = own_signature(__init__, ElasticFlowPolicy)
 
     def decide(self, state: ClusterState) -> Decision:
         """Return the jobs on the edge, and ElasticFlow's decision for the others."""
