@@ -1,4 +1,15 @@
-"""The EdgeFlow heuristic in three steps, compiled, for epoch problems and online policies."""
+"""The EdgeFlow heuristic in three steps, compiled, for epoch problems and online policies.
+
+Each module builds on those before it:
+
+* ``tables`` what the kernels work on, ``job_queue``, ``timeline`` free units over time;
+* ``sketch`` draws the plan of one job, ``plans`` makes it the plan of the job;
+* ``share`` the minimum satisfactory share, ``cloud`` and ``edge`` one job there;
+* ``minimum_shares`` step 1, ``offloading`` step 2 (Algorithm 1), ``scaling`` step 3;
+* ``selection`` of jobs under overload, ``left_overs`` for jobs without a plan;
+* ``whole`` their order as one kernel, ``heuristic`` that kernel with its work space and options,
+  ``solver`` the same for an epoch problem.
+"""
 
 from edgeflow_opt.solvers.base import SolveOptions
 from edgeflow_opt.solvers.control import SolveControl
