@@ -104,6 +104,10 @@ def free_parameters(name: str) -> list[str]:
 def _made(pulp: Any, name: str, **settings: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if name == "HiGHS":
+            from edgeflow_opt.solvers.pulp.quiet import quiet_solver
+
+            return quiet_solver(pulp, settings)
         return pulp.getSolver(name, **settings)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import re
 from types import SimpleNamespace
@@ -141,3 +142,14 @@ def test_without_pulp_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(SolverUnavailableError, match=r"pip install 'edgeflow-opt\[pulp\]'"):
         solve(small(), "pulp:CBC")
     assert "extra [pulp]" in SOLVERS.get("pulp").capabilities.summary
+
+
+@pytest.mark.parametrize("name", ["HiGHS", "PULP_CBC_CMD"])
+def test_nothing_is_printed(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Neither Python nor native code writes to stdout or stderr, whose owner is the caller."""
+    flush = ctypes.CDLL(None).fflush
+    flush(None)
+    capfd.readouterr()
+    assert solve(crowded(6, 4), f"pulp:{name}", time_limit_s=5.0).value is not None
+    flush(None)
+    assert capfd.readouterr() == ("", "")
