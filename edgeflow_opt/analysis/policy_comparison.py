@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.workloads import Outage, Trace
 
 #: Name and version of the document.
-POLICIES_FORMAT = "edgeflow-policies/1"
+POLICIES_FORMAT = "edgeflow-compare-policies/1"
 
 #: What policies can be compared by, and whether larger is better.
 POLICY_MEASURES: Mapping[str, bool] = {
@@ -95,7 +95,7 @@ class PolicyRow:
         return None if found is None else float(found)
 
     def document(self) -> dict[str, Any]:
-        """Return the row as an object of format ``edgeflow-policies/1``."""
+        """Return the row as an object of format ``edgeflow-compare-policies/1``."""
         return {
             "trace": self.trace,
             "policy": self.policy,
@@ -193,7 +193,7 @@ class PolicyComparison(Tabular):
         return {**kinds, "bound": "Float64", "message": "str", "digest": "str"}
 
     def document(self) -> dict[str, Any]:
-        """Return the document ``edgeflow-policies/1``."""
+        """Return the document ``edgeflow-compare-policies/1``."""
         return {
             "format": POLICIES_FORMAT,
             "versions": dict(self.versions),
@@ -506,7 +506,7 @@ def trace_digest(trace: Trace) -> str:
 
 
 def policies_from_document(document: Any, source: str = "") -> PolicyComparison:
-    """Return the comparison that a document ``edgeflow-policies/1`` tells of.
+    """Return the comparison that a document ``edgeflow-compare-policies/1`` tells of.
 
     A document ``edgeflow-simulation/1``, as ``edgeflow simulate`` writes it, is a comparison with
     one seed.

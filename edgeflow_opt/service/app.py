@@ -7,7 +7,6 @@ of a body are told together. The OpenAPI document is made from the same structur
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -119,7 +118,9 @@ class Service:
         """Take up sessions and start processes; at the end let both go."""
         from edgeflow_opt.solvers import warm_up
 
-        await asyncio.to_thread(warm_up)
+        # Not the threads that the loop keeps for everybody, which others may have filled.
+        lane = Lane("lifespan", 1)
+        await lane.run(warm_up)
         self._pool.start()
         self._store = SessionStore(self.settings.store, self.settings.max_store_mib)
         self._hub = SessionHub(self.settings, self._store, self._pool)
@@ -128,7 +129,7 @@ class Service:
             yield
         finally:
             self.stop()
-            await asyncio.to_thread(self._pool.close)
+            await lane.run(self._pool.close)
             self._store.close()
 
     @property

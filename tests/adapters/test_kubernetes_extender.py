@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -162,6 +164,41 @@ def test_names_alone_need_their_sites() -> None:
     assert gate.prioritize(args) == [{"Host": "a", "Score": 10}, {"Host": "b", "Score": 0}]
     with pytest.raises(UsageError, match=r"NodeNames came without Nodes.*nodeCacheCapable"):
         PodGate().filter(args)
+
+
+def test_it_answers_where_others_hold_the_threads_of_the_loop() -> None:
+    """A program that it is mounted in may fill the default executor: it has threads of its own."""
+    gate = PodGate()
+    gate.take(decided())
+    app = make_extender(gate)
+    body = json.dumps({"Pod": pod("two"), "Nodes": nodes("cloud")}).encode()
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def asked(until: threading.Event) -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        held = loop.run_in_executor(None, until.wait)
+        scope = {
+            "type": "http", "method": "POST", "path": "/filter", "headers": [],
+            "query_string": b"", "root_path": "",
+        }  # fmt: skip
+        try:
+            await asyncio.wait_for(app(scope, receive, send), 10.0)
+        finally:
+            until.set()
+            await held
+
+    asyncio.run(asked(threading.Event()))
+    assert sent[0]["status"] == 200
+    assert [item["metadata"]["name"] for item in json.loads(sent[1]["body"])["Nodes"]["items"]] == [
+        "n0"
+    ]
 
 
 def test_what_is_wrong_with_a_request_is_told(server: Server) -> None:

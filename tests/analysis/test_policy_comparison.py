@@ -140,5 +140,5 @@ def test_bad_questions() -> None:
         compare_policies(made, ["edgeflaw"])
     with pytest.raises(UsageError, match="measure 'speed' is not known"):
         PolicyComparison(rows=()).means("speed")
-    with pytest.raises(InputError, match="edgeflow-policies/1"):
+    with pytest.raises(InputError, match="edgeflow-compare-policies/1"):
         policies_from_document({"format": "x"})

@@ -11,6 +11,7 @@ import asyncio
 import hmac
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,6 +19,8 @@ import msgspec
 from edgeflow_opt.adapters.kubernetes.pods import SITE_LABEL, gpus_of, index_of, job_id_of, told
 from edgeflow_opt.analysis.extras import load
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.service.lanes import Lane
+from edgeflow_opt.service.refusals import TooManyError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -30,6 +33,10 @@ logger = logging.getLogger(__name__)
 
 #: Highest score of the contract (``MaxExtenderPriority``).
 _BEST_SCORE = 10
+
+#: Answers that are worked out at a time, and that are so or wait; kube-scheduler asks for one pod
+#: after the other.
+_THREADS, _PLACES = 2, 32
 
 
 class _Metadata(msgspec.Struct):
@@ -211,6 +218,9 @@ def make_extender(
     responses = load("starlette.responses", "kubernetes", "the scheduler extender")
     routing = load("starlette.routing", "kubernetes", "the scheduler extender")
 
+    # Not the threads that the loop keeps for everybody: others may have filled them.
+    lane = Lane("extender", _THREADS, _PLACES)
+
     def refuse(status: int, text: str) -> Response:
         # The rest of a body that is too large or too slow is not read.
         headers = {"connection": "close"} if status in (408, 413) else None
@@ -237,9 +247,11 @@ def make_extender(
                 return refuse(400, "the body ends too early")
             try:
                 args = msgspec.json.decode(bytes(body))
-                found = msgspec.json.encode(await asyncio.to_thread(answer, args))
+                found = msgspec.json.encode(await lane.run(partial(answer, args)))
             except UsageError as fault:
                 return refuse(400, str(fault))
+            except TooManyError as fault:
+                return refuse(503, str(fault))
             except (ValueError, RecursionError) as fault:
                 return refuse(400, f"the body must be JSON: {fault}")
             response: Response = responses.Response(found, media_type="application/json")

@@ -36,7 +36,7 @@ class Record:
     digest
         Hash of the instance or trace; empty where it could not be made.
     row
-        The row of ``edgeflow-compare/1`` or ``edgeflow-policies/1``.
+        The row of ``edgeflow-compare/1`` or ``edgeflow-compare-policies/1``.
     failure
         Why there is no proper row: ``"time"`` (the limit of the cell), ``"died"`` (its process
         did), ``"error"``; None where there is one (a solver that refuses has one).
