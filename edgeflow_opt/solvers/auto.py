@@ -2,7 +2,9 @@
 
 1. The greedy and its selecting variant, in milliseconds: the plan that no later one may fall below.
 2. Capacity prices: a proven bound and price-guided plans (:mod:`edgeflow_opt.solvers.price`).
-3. Where these do not meet and the instance is small: branch and price over whole plans
+3. Where these do not meet and the instance is not small: dives through windows of the plan
+   (:mod:`edgeflow_opt.solvers.plan.window_dives`), for as long as prices and search have told all.
+   Where it is small: branch and price over whole plans
    (:mod:`edgeflow_opt.solvers.plan`), beside the search for the plan that reaches the bound where
    there are two workers; then HiGHS on what reduced costs leave open. Where all jobs have one run,
    CP-SAT and HiGHS.
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
 #: Share of the time for prices where a MILP engine can follow on level 1, where one can on the
 #: levels below only, and where none can.
 _PRICE_SHARE_SMALL, _PRICE_SHARE_MIDDLE, _PRICE_SHARE_LARGE = 0.25, 0.85, 0.9
+
+#: Wall seconds for prices where windows of the plan follow: in any case, and per column of the
+#: model. After that they hardly find anything.
+_PRICE_LEAST_S, _PRICE_S_PER_COLUMN = 0.8, 6e-6
 
 #: Share of the time left for the polish where a MILP engine follows.
 _POLISH_SHARE = 0.7
@@ -94,7 +100,16 @@ class AutoSolver:
         elif work.fits((1.0 - _PRICE_SHARE_MIDDLE) * control.left_s, LEVELS):
             share = _PRICE_SHARE_MIDDLE
         seconds = share * control.left_s
-        work.use_prices(min(seconds, work.price_s) if small else seconds, fixing=small)
+        until = control.elapsed_s + seconds
+        enough = _PRICE_LEAST_S + _PRICE_S_PER_COLUMN * work.columns()
+        if work.options.deterministic:
+            # Moves are counted there, and no clock may end them before their number is reached.
+            enough = seconds
+        elif work.options.workers == 1:
+            enough *= 2.0
+        work.use_prices(min(seconds, work.price_s if small else enough), fixing=small)
+        if not small and not work.closed and not control.stopped:
+            _dive_in_windows(work, until - control.elapsed_s)
         if small and not work.closed and not control.stopped:
             # The proof of level 1 may take all the time there is.
             polish(work, _EARLY_POLISH_SHARE * control.left_s)
@@ -115,6 +130,25 @@ def _with_rows(work: LevelSolve) -> None:
             work.first_level(share=share)
     work.engine = CpSatEngine()
     work.levels_below()
+
+
+def _dive_in_windows(work: LevelSolve, seconds: float) -> None:
+    """Look for the last jobs of level 1, where no proof is to be had, for at most `seconds`."""
+    control, seed = work.control, work.options.seed
+    if seconds <= 0.0 or one_run_only(work.arrays):
+        return
+    from edgeflow_opt.solvers.plan.window_dives import window_dives
+
+    if work.options.workers >= 2 and not work.options.deterministic:
+        side_by_side(
+            work,
+            seconds,
+            here=lambda part: window_dives(work, part, seed),
+            beside=lambda part: window_dives(work, part, seed + 1),
+        )
+    else:
+        with control.interruptible():
+            window_dives(work, control.part(seconds), seed)
 
 
 def _close(work: LevelSolve) -> None:

@@ -106,7 +106,11 @@ def taken_by(data: PricingData, rows: IntArray) -> IntArray:
 
 
 def dive(
-    generation: Generation, root: DualResult, aim: float, random: np.random.Generator
+    generation: Generation,
+    root: DualResult,
+    aim: float,
+    random: np.random.Generator,
+    returns: int = _RETURNS,
 ) -> IntArray | None:
     """Look for a schedule worth at least `aim`; plans found on the way stay known.
 
@@ -120,6 +124,8 @@ def dive(
         Worth of the schedule that is looked for.
     random
         Where the noise comes from.
+    returns
+        How often it may go back.
 
     Returns
     -------
@@ -129,7 +135,6 @@ def dive(
     nothing = Branch.root(generation.data)
     rest, dual = Rest.whole(generation.data), root
     above: list[tuple[Rest, NodeAnswer]] = []
-    returns = _RETURNS
     while True:
         # Fixing plans only ever takes from a bound: that from above holds here, too.
         answer = generation.node(dual, nothing, aim, rest=rest)

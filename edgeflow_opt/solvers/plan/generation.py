@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import IntArray
     from edgeflow_opt.solvers.control import SolveControl
     from edgeflow_opt.solvers.plan.dive import Rest
+    from edgeflow_opt.solvers.plan.quick_pricing import QuickPricing
     from edgeflow_opt.solvers.price.dual import DualResult
     from edgeflow_opt.solvers.price.pricing_data import PricingData
 
@@ -67,15 +68,24 @@ class Generation:
         Threads of the pricing.
     control
         The clock.
+    pricing
+        Who prices; None = :class:`~edgeflow_opt.solvers.plan.pricing.PlanPricing`, whose bounds
+        are proven.
     """
 
-    def __init__(self, data: PricingData, workers: int, control: SolveControl) -> None:
+    def __init__(
+        self,
+        data: PricingData,
+        workers: int,
+        control: SolveControl,
+        pricing: PlanPricing | QuickPricing | None = None,
+    ) -> None:
         self.data = data
-        self.relaxation = Relaxation(data, control)
+        self.relaxation = Relaxation(data, control, primal=pricing is not None)
         self.rounds = 0
         """Rounds of pricing so far."""
         self._control = control
-        self._pricing = PlanPricing(data, workers, lambda: control.stopped)
+        self._pricing = pricing or PlanPricing(data, workers, lambda: control.stopped)
         self._known: set[tuple[int, bytes]] = set()
         self._jobs: list[IntArray] = []
         self._rows: list[IntArray] = []

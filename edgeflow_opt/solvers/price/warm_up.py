@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from edgeflow_opt.formulations.plans import empty_plan, walk
 from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site
 from edgeflow_opt.problem.arrays import arrays_of
@@ -14,8 +16,10 @@ def warm_up() -> None:
     """
     from edgeflow_opt.solvers.price.dual import HullDual, minimise
     from edgeflow_opt.solvers.price.exact_dual import ExactDual
+    from edgeflow_opt.solvers.price.insertion_kernels import workspace
+    from edgeflow_opt.solvers.price.plan_kernels import cheapest_plans
     from edgeflow_opt.solvers.price.pricing_data import pricing_data
-    from edgeflow_opt.solvers.price.search import PriceSearch
+    from edgeflow_opt.solvers.price.search import INSERTION_BINS, PriceSearch
 
     arrays = arrays_of(_tiny())
     walk(arrays, empty_plan(arrays))
@@ -27,6 +31,10 @@ def warm_up() -> None:
     search.construct()
     search.improve(2)
     search.filled_plan(arrays, left_over=True)
+    jobs = np.flatnonzero(data.priced)
+    space, rows = workspace(data, INSERTION_BINS), np.full((len(jobs), 4), -1, dtype=np.int64)
+    prices, cost = exact.best.prices, np.empty(len(jobs))
+    cheapest_plans(data.tables, jobs, prices, data.capacity, space, cost, rows)
 
 
 def _tiny() -> EpochProblem:
