@@ -185,6 +185,16 @@ class ExactPolicy:
     ) -> None:
         if not 0.0 < slot_s < math.inf:
             raise UsageError(f"option slot_s: must be a number of seconds above 0, got {slot_s!r}")
+        if time_limit_s is not None and not 0.0 < time_limit_s < math.inf:
+            raise UsageError(
+                "option time_limit_s: must be a number of seconds above 0 or None, "
+                f"got {time_limit_s!r}"
+            )
+        if levels is not None and levels not in range(1, 6):
+            raise UsageError(f"option levels: must be from 1 to 5 or None, got {levels!r}")
+        for name, count, least in (("workers", workers, 1), ("seed", seed, 0)):
+            if count < least:
+                raise UsageError(f"option {name}: must be at least {least}, got {count!r}")
         if not isinstance(max_slots, int) or max_slots < 1:
             raise UsageError(f"option max_slots: must be a whole number >= 1, got {max_slots!r}")
         if not 0.0 <= stability < 1.0:

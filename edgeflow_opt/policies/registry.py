@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+import numbers
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.policies.base import Policy
+from edgeflow_opt.problem.validation import shown
 from edgeflow_opt.registry import Registry
 from edgeflow_opt.solvers.kernels import PLANS
 
@@ -35,6 +37,32 @@ POLICIES = Registry(
         "hungarian": "edgeflow_opt.policies.hungarian:HungarianPolicy",
     },
 )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not _is_truth(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not _is_truth(value)
+
+
+def _is_truth(value: Any) -> bool:
+    # That of numpy is not one of Python, and numpy is not loaded for it.
+    return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")
+
+
+#: What an option may be, by how its parameter is annotated; any other annotation says nothing.
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "bool": (_is_truth, "true or false"),
+    "int": (_is_whole, "a whole number"),
+    "float": (_is_number, "a number"),
+    "str": (lambda value: isinstance(value, str), "a word"),
+    "Mapping[str, Any]": (
+        lambda value: isinstance(value, Mapping),
+        "an object of names and values",
+    ),
+}
 
 
 def wants_all_counts(name: str) -> bool:
@@ -76,15 +104,23 @@ def make_policy(name: str, **options: Any) -> Policy:
     Raises
     ------
     UsageError
-        If the policy or an option of it is not known.
+        If the policy or an option of it is not known, or a value is not of the kind that the
+        option takes.
     """
     policy_class = POLICIES.get(name)
-    known = list(inspect.signature(policy_class).parameters)
-    for option in options:
+    known = inspect.signature(policy_class).parameters
+    for option, value in options.items():
         if option not in known:
             raise UsageError(
                 f"option {option!r} is not one of policy '{name}'; known are: "
                 f"{', '.join(known) or 'none'}"
             )
+        kind, bar, _ = str(known[option].annotation).partition(" | None")
+        if kind in _KINDS and not (bar and value is None):
+            fits, what = _KINDS[kind]
+            if not fits(value):
+                raise UsageError(
+                    f"option {option}: must be {what}{' or null' if bar else ''}, got {shown(value)}"
+                )
     policy: Policy = policy_class(**options)
     return policy
