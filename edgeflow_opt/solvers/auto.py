@@ -2,12 +2,11 @@
 
 1. The greedy and its selecting variant, in milliseconds: the plan that no later one may fall below.
 2. Capacity prices: a proven bound and price-guided plans (:mod:`edgeflow_opt.solvers.price`).
-3. Where these do not meet and the instance is not small: dives through windows of the plan
-   (:mod:`edgeflow_opt.solvers.plan.window_dives`), for as long as prices and search have told all.
-   Where it is small: branch and price over whole plans
+3. Where these do not meet: on small instances branch and price over whole plans
    (:mod:`edgeflow_opt.solvers.plan`), beside the search for the plan that reaches the bound where
-   there are two workers; then HiGHS on what reduced costs leave open. Where all jobs have one run,
-   CP-SAT and HiGHS.
+   there are two workers, then HiGHS on what reduced costs leave open (where all jobs have one run,
+   CP-SAT and HiGHS); on larger ones without losses dives through windows of the plan
+   (:mod:`edgeflow_opt.solvers.plan.window_dives`).
 4. The levels below the first: a few jobs at a time (:mod:`edgeflow_opt.solvers.polish`), then on
    CP-SAT where the model is small enough.
 
@@ -101,14 +100,15 @@ class AutoSolver:
             share = _PRICE_SHARE_MIDDLE
         seconds = share * control.left_s
         until = control.elapsed_s + seconds
-        enough = _PRICE_LEAST_S + _PRICE_S_PER_COLUMN * work.columns()
-        if work.options.deterministic:
-            # Moves are counted there, and no clock may end them before their number is reached.
-            enough = seconds
-        elif work.options.workers == 1:
-            enough *= 2.0
-        work.use_prices(min(seconds, work.price_s if small else enough), fixing=small)
-        if not small and not work.closed and not control.stopped:
+        # With losses the bound and the search go on for longer, and windows are dear.
+        windows = not (small or work.arrays.has_losses.any() or one_run_only(work.arrays))
+        if small:
+            seconds = min(seconds, work.price_s)
+        elif windows and not work.options.deterministic:
+            # Deterministic moves are counted: no clock may end them before their number is reached.
+            seconds = min(seconds, _price_s_before_windows(work))
+        work.use_prices(seconds, fixing=small)
+        if windows and not work.closed and not control.stopped:
             _dive_in_windows(work, until - control.elapsed_s)
         if small and not work.closed and not control.stopped:
             # The proof of level 1 may take all the time there is.
@@ -132,10 +132,16 @@ def _with_rows(work: LevelSolve) -> None:
     work.levels_below()
 
 
+def _price_s_before_windows(work: LevelSolve) -> float:
+    """Return the seconds after which prices hardly find anything more, by the size of the model."""
+    seconds = _PRICE_LEAST_S + _PRICE_S_PER_COLUMN * work.columns()
+    return seconds if work.options.workers >= 2 else 2.0 * seconds
+
+
 def _dive_in_windows(work: LevelSolve, seconds: float) -> None:
     """Look for the last jobs of level 1, where no proof is to be had, for at most `seconds`."""
     control, seed = work.control, work.options.seed
-    if seconds <= 0.0 or one_run_only(work.arrays):
+    if seconds <= 0.0:
         return
     from edgeflow_opt.solvers.plan.window_dives import window_dives
 

@@ -297,9 +297,20 @@ def test_elasticflow_follows_its_plan_where_asked() -> None:
         ("elasticflow", {"slot_s": -1.0}, "option slot_s"),
         ("elasticflow", {"admission": "all"}, "option admission"),
         ("elasticflow", {"rule_1": False}, "option 'rule_1' is not one of policy"),
+        # Of the wrong kind.
+        ("gandiva", {"slice_s": None}, "option slice_s: must be a number, got None"),
+        ("gandiva", {"slice_s": True}, "option slice_s: must be a number, got True"),
+        ("gandiva", {"node_gpus": "8"}, "option node_gpus: must be a whole number.*'8'"),
+        ("gandiva", {"node_gpus": 1.5}, "option node_gpus: must be a whole number.*1.5"),
+        ("chronus", {"lease_s": "x"}, "option lease_s: must be a number"),
+        ("edf", {"knee_cap": "maybe"}, "option knee_cap: must be true or false, got 'maybe'"),
+        ("exact", {"solver_params": 5}, "option solver_params: must be an object.*or null, got 5"),
+        ("exact", {"time_limit_s": -1.0}, "option time_limit_s: must be a number of seconds above"),
+        ("exact", {"levels": 9}, "option levels: must be from 1 to 5"),
+        ("exact", {"workers": 0}, "option workers: must be at least 1"),
     ],
 )
 def test_bad_options_are_named(policy: str, options: dict[str, object], message: str) -> None:
-    """An option out of its range is a usage error that names it."""
+    """An option out of its range, or of another kind, is a usage error that names it."""
     with pytest.raises(UsageError, match=message):
         make_policy(policy, **options)
