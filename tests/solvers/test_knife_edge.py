@@ -155,7 +155,7 @@ def test_levels_below_claim_nothing_false_to_a_hair(solver: str, relative: float
 
 
 #: Every engine that gives a bound.
-BOUNDING = ("cpsat", "highs", "auto", "price", "plan", "pulp:CBC")
+BOUNDING = ("cpsat", "highs", "auto", "price", "plan", "pulp:HiGHS")
 
 
 @pytest.mark.parametrize("solver", BOUNDING)

@@ -35,8 +35,13 @@ if TYPE_CHECKING:
 #: Evaluations of a cold start; after them the bound is within about 0.01 % of the best.
 COLD_ITERATIONS = 80
 
-#: Evaluations after which the step begins anew from the best prices.
-_ROUND = 250
+#: Evaluations after which steps begin anew from the best prices. They shrink, and so go a certain way
+#: only, while the price of a job that must be met may lie far above the worth of all others.
+_ROUND = 100
+
+#: A round that lowered the bound by more than this share is followed by one of longer steps, by the
+#: factor; any other one by one of shorter steps.
+_GAINED, _LONGER = 1e-3, 4.0
 
 _EPS = float(np.finfo(np.float64).eps)
 _BLOCKS = 8
@@ -90,9 +95,6 @@ class PriceStepper:
         self._first = np.zeros_like(prices)
         self._second = np.zeros_like(prices)
         self._count = 0
-        self._first_step = step
-        self._begun = self.prices
-        self._path = np.zeros_like(prices)
 
     def advance(self, gradient: FloatArray) -> None:
         """Take one step against `gradient`, (K, T) capacity less usage."""
@@ -102,18 +104,8 @@ class PriceStepper:
         first = self._first / (1.0 - 0.8**self._count)
         second = np.sqrt(self._second / (1.0 - 0.95**self._count))
         moved = self.prices - self._step * first / np.maximum(second, 1e-30)
-        before, self.prices = self.prices, np.maximum(0.0, moved)
-        self._path += np.abs(self.prices - before)
+        self.prices = np.maximum(0.0, moved)
         self._step = self._step * self._decay
-
-    def renewed(self, prices: FloatArray) -> PriceStepper:
-        """Return a stepper that begins anew at `prices`, with longer steps where they fell short.
-
-        Steps that shrink go a certain way only. Where a price went straight on it has not arrived
-        (that of a job that must be met may lie far above the worth of all others).
-        """
-        straight = np.abs(self.prices - self._begun) > 0.5 * self._path
-        return PriceStepper(prices, np.where(straight, 4.0, 1.0) * self._first_step, self._decay)
 
 
 def job_blocks(data: PricingData) -> list[tuple[int, int]]:
@@ -259,10 +251,13 @@ def minimise(
     stepper = PriceStepper(at, step, decay)
     best_value, best_prices = math.inf, at
     best_multiplier = dual.multiplier
+    value_before = math.inf
     count = 0
     for number in range(max(1, iterations)):
         if number and number % length == 0:
-            stepper = stepper.renewed(best_prices)
+            gained = not value_before - best_value <= _GAINED * abs(best_value)
+            step = step * _LONGER if gained else step / _LONGER
+            stepper, value_before = PriceStepper(best_prices, step, decay), best_value
         value, gradient = dual.evaluate(stepper.prices)
         count += 1
         if value < best_value:

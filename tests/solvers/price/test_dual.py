@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from edgeflow_opt.errors import UsageError
-from edgeflow_opt.problem import EpochProblem
+from edgeflow_opt.problem import EpochProblem, Grid, Job, Mode, Site
 from edgeflow_opt.problem.arrays import FloatArray, ProblemArrays, arrays_of
 from edgeflow_opt.solvers.price import dual_bound
 from edgeflow_opt.solvers.price.dual import HullDual, minimise
@@ -95,6 +95,29 @@ def test_hull_bound_equals_tight_lp(problem: EpochProblem) -> None:
     assert bound >= exact - 1e-9
     if exact > -math.inf:
         assert bound <= exact + 1e-3 * max(1.0, abs(exact)) + 2e-2
+
+
+@pytest.mark.parametrize("others", [0, 2])
+def test_hull_bound_where_a_price_must_rise_far_above_all_worth(others: int) -> None:
+    """A job that must be met takes nearly all there is: what is left is worth many jobs a unit."""
+    only = Mode(site="a", gpus=1, rate=0.5)
+    problem = EpochProblem(
+        grid=Grid((0.0, 60.0, 160.0, 220.0, 230.0)),
+        sites=(
+            Site(name="a", kind="cloud", capacity=((0.0, 1),)),
+            Site(name="b", kind="cloud", capacity=((0.0, others),)),
+        ),
+        jobs=(
+            Job(id="one", deadline=230.0, work=55.0, modes=(only,)),
+            Job(
+                id="must", deadline=160.0, work=380.0, must_meet=True,
+                modes=(Mode(site="a", gpus=1, rate=3.0),),
+            ),
+        ),
+    )  # fmt: skip
+    arrays = arrays_of(problem)
+    exact = tight_lp(arrays)
+    assert exact - 1e-9 <= dual_bound(arrays, iterations=600).bound <= exact + 2e-3
 
 
 @pytest.mark.parametrize("seed", range(3))

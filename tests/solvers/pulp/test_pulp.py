@@ -144,7 +144,7 @@ def test_without_pulp_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "extra [pulp]" in SOLVERS.get("pulp").capabilities.summary
 
 
-@pytest.mark.parametrize("name", ["HiGHS", "PULP_CBC_CMD"])
+@pytest.mark.parametrize("name", AVAILABLE)
 def test_nothing_is_printed(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     """Neither Python nor native code writes to stdout or stderr, whose owner is the caller."""
     flush = ctypes.CDLL(None).fflush
