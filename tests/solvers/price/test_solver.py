@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 import threading
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from edgeflow_opt.formulations.plans import usage, walk
-from edgeflow_opt.problem import EpochProblem, Limit, SolveStatus, check
+from edgeflow_opt.problem import EpochProblem, Grid, Job, Limit, Mode, Site, SolveStatus, check
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import solve
 from edgeflow_opt.solvers.base import SolveOptions
 from edgeflow_opt.solvers.control import SolveControl
-from edgeflow_opt.solvers.price import SOLVER, dual_bound, fixings
+from edgeflow_opt.solvers.price import SOLVER, DualResult, dual_bound, fixings
 from edgeflow_opt.solvers.progress import Progress
 from edgeflow_opt.workloads.generate import generate_problem
 from tests.effort import examples
@@ -135,6 +136,29 @@ def test_fixings_hold_in_better_schedules(problem: EpochProblem) -> None:
             assert outcome.met is True
         if unmet:
             assert outcome.met is not True
+
+
+def test_nothing_is_fixed_that_falls_short_by_rounding_alone() -> None:
+    """At a price of .6 either of two jobs may be the one that is met, by a spare of exactly .4.
+
+    The prices prove .6 + .4 + .4 = 1.4, and a schedule that beats nothing is worth 1. A lower bound
+    from elsewhere is not proven by these prices, and fixes nothing.
+    """
+    modes = (Mode(site="cloud", gpus=1, rate=1.0),)
+    problem = EpochProblem(
+        grid=Grid((0.0, 10.0)),
+        sites=(Site(name="cloud", kind="cloud", capacity=((0.0, 1),)),),
+        jobs=tuple(Job(id=name, deadline=10.0, work=10.0, modes=modes) for name in "ab"),
+    )
+    dual = DualResult(
+        prices=np.array([[0.6]]), bound=1.2, job_costs=np.array([0.6, 0.6]),
+        multipliers=np.zeros(2), evaluations=1,
+    )  # fmt: skip
+    fixed = fixings(arrays_of(problem), dual, 0.0)
+    assert not fixed.met.any()
+    assert not fixed.unmet.any()
+    # To beat a schedule worth 1 takes 2, which these prices refute: all is fixed that earns.
+    assert fixings(arrays_of(problem), dual, 1.0).met.all()
 
 
 def test_interrupt_returns_the_incumbent_and_its_bound() -> None:
