@@ -250,8 +250,6 @@ class _FirstLevel:
         self._dive_s = 0.0
         self._tried: dict[bytes, int] = {}
         """Plans of the last integer program over each set of jobs."""
-        self._position = np.full(arrays.num_modes + 1, -1, dtype=np.int64)
-        self._position[self._data.mode_id] = np.arange(len(self._data.mode_id))
 
     def run(self) -> None:
         """Bound level 1 by column generation, then close what is open."""
@@ -332,9 +330,8 @@ class _FirstLevel:
             return
         if incumbent.plan is not None and self._value() > self._data.weight[improver.met].sum():
             met = walk(self._arrays, incumbent.plan).met & self._data.priced
-            mapped = self._position[incumbent.plan]
-            whole = ((mapped >= 0) | (incumbent.plan < 0)).all(axis=1)
-            improver.adopt(mapped, met & whole)
+            rows, whole = self._data.in_kept_modes(incumbent.plan)
+            improver.adopt(rows, met & whole)
         steady, until = self._work.options.deterministic, self._control.elapsed_s + seconds
         while not self._control.stopped and not self._work.closed:
             if improver.improve(_MOVES) > 0.0:
@@ -383,9 +380,7 @@ class _FirstLevel:
         """Make the plans of the jobs that `plan` meets known."""
         met = walk(self._arrays, plan).met & self._data.priced
         plans = plans_of([np.where(met[:, None], plan, -1)])
-        rows = self._position[plans.rows]
-        # The plan may use modes that the pricing leaves out.
-        whole = ((rows >= 0) | (plans.rows < 0)).all(axis=1)
+        rows, whole = self._data.in_kept_modes(plans.rows)
         self._generation.add(plans.job[whole], rows[whole])
 
     def _offer(self, plans: JobPlans, x: FloatArray) -> bool:

@@ -119,13 +119,10 @@ class _WindowDives:
         data, plan = self._data, self._work.incumbent.plan
         if plan is not None and plan is not self._adopted:
             self._adopted = plan
-            position = np.full(self._work.arrays.num_modes + 1, -1, dtype=np.int64)
-            position[data.mode_id] = np.arange(len(data.mode_id))
-            mapped = position[plan]
-            whole = ((mapped >= 0) | (plan < 0)).all(axis=1)
+            rows, whole = data.in_kept_modes(plan)
             met = walk(self._work.arrays, plan).met & whole & data.priced
             if data.weight[met].sum() > data.weight[self._search.met].sum() + 1e-9:
-                self._search.adopt(mapped, met)
+                self._search.adopt(rows, met)
         must = data.must_meet & data.priced
         left_out = self._close & ~self._search.met
         return bool(left_out.any() and self._search.met.any() and self._search.met[must].all())

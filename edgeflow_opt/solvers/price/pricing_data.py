@@ -122,6 +122,29 @@ class PricingData(NamedTuple):
     most_modes: int
     tables: KernelTables
 
+    def in_kept_modes(self, plan: IntArray) -> tuple[IntArray, BoolArray]:
+        """Return a plan of the instance in the modes that are kept here.
+
+        Parameters
+        ----------
+        plan
+            (m, T) modes of the instance; -1 = none. A row may be of any job.
+
+        Returns
+        -------
+        rows
+            (m, T) positions among the kept modes; -1 = none, or one that is left out.
+        whole
+            (m,) whether nothing of the row is left out.
+        """
+        most = max(self.mode_id.max(initial=-1), plan.max(initial=-1))
+        # The last entry is that of no mode.
+        position = np.full(most + 2, -1, dtype=np.int64)
+        position[self.mode_id] = np.arange(len(self.mode_id))
+        rows: IntArray = position[plan]
+        whole: BoolArray = np.all((rows >= 0) | (plan < 0), axis=1)
+        return rows, whole
+
     def with_fates(self, must_meet: BoolArray, priced: BoolArray) -> PricingData:
         """Return the same with other jobs that must be met and that are priced."""
         jobs = self.tables.jobs.copy()

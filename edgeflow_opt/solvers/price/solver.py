@@ -6,8 +6,6 @@ import dataclasses
 import threading
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from edgeflow_opt.errors import SolverFaultError
 from edgeflow_opt.formulations.moldable import one_run_only
 from edgeflow_opt.formulations.plans import empty_plan, plan_of, trim, walk
@@ -231,11 +229,8 @@ class _Solve:
                 continue
             # The plan may use modes that the engine leaves out; it is then kept as it is.
             self.fallback = plan
-            position = np.full(self.arrays.num_modes + 1, -1, dtype=np.int64)
-            position[self.data.mode_id] = np.arange(len(self.data.mode_id))
-            mapped = position[plan]
-            whole = ((mapped >= 0) | (plan < 0)).all(axis=1)
-            search.adopt(mapped, met & whole & self.data.priced)
+            rows, whole = self.data.in_kept_modes(plan)
+            search.adopt(rows, met & whole & self.data.priced)
             search.construct()
             self._report_value(search)
         if self._warm and not search.met.any():
