@@ -152,7 +152,7 @@ def _read_tide(path: str | Path, units: int | None) -> tuple[Steps, float | None
         time = row.number_in("time_s")
         value = row.number_in(column, nonnegative=True, whole=column == "units")
         if time <= latest:
-            row.refuse("time_s", f"must be above {latest:.15g} of row {latest_row}", f"{time:.15g}",
+            row.refuse("time_s", f"must be above {latest:.15g}, the time of row {latest_row}", f"{time:.15g}",
                        "sort the rows and drop repeated times")  # fmt: skip
         if column == "load" and value > 1:
             row.refuse("load", "must be from 0 to 1", shown(value), "give fractions, not per cent")

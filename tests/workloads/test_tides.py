@@ -79,7 +79,7 @@ def test_tide_of_loads_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "rule"),
     [
-        ("time_s,load\n0,0.5\n0,0.6\n", "row 3, time_s: must be above 0 of row 2, got 0"),
+        ("time_s,load\n0,0.5\n0,0.6\n", "row 3, time_s: must be above 0, the time of row 2, got 0"),
         ("time_s,load\n0,50\n", "must be from 0 to 1, got 50.0; give fractions"),
         ("time_s,units\n0,1.5\n", "must be a whole number"),
         ("time_s,units\n0,-1\n", "must be at least 0"),
