@@ -133,7 +133,13 @@ def problems(
         changes = draw(st.sampled_from((0.0, 0.25, 2.0)))
         objective = Objective(
             mode="weighted",
-            weights=Weights(met=1.0, progress=0.5, cost=costs, reconfigurations=changes),
+            weights=Weights(
+                met=1.0,
+                progress=draw(st.sampled_from((0.5, 0.0, 0.125))),
+                leftover=draw(st.sampled_from((0.0, 0.25, 0.5))),
+                cost=costs,
+                reconfigurations=changes,
+            ),
         )
     return EpochProblem(grid=grid, sites=sites, jobs=jobs, objective=objective)
 

@@ -89,8 +89,8 @@ class AutoSolver:
             return
         if work.arrays.num_slots == 1 and settle_single_slot(work):
             return
-        if work.problem.objective.mode == "weighted":
-            work.first_level()
+        if work.problem.objective.weights is not None:
+            _weighted_sum(work)
             return
         small = work.columns() <= SMALL_COLUMNS
         share = _PRICE_SHARE_LARGE
@@ -121,15 +121,23 @@ class AutoSolver:
 
 def _with_rows(work: LevelSolve) -> None:
     """Go through the levels where the instance has constraints, which only the models know."""
-    if work.problem.objective.weights is None:
-        seconds = _PRICE_SHARE_SMALL * work.control.left_s
-        work.use_prices(min(seconds, work.price_s), fixing=True)
+    seconds = _PRICE_SHARE_SMALL * work.control.left_s
+    work.use_prices(min(seconds, work.price_s), fixing=True)
     for engine, share in ((HighsEngine(), _CLOSER_SHARE), (CpSatEngine(), _LAST_SHARE)):
         if not work.closed and not work.control.stopped:
             work.engine = engine
             work.first_level(share=share)
     work.engine = CpSatEngine()
     work.levels_below()
+
+
+def _weighted_sum(work: LevelSolve) -> None:
+    """Solve a weighted sum: prices and the moves that they guide, then HiGHS where it can follow."""
+    control = work.control
+    small = work.columns(LEVELS) <= SMALL_COLUMNS
+    work.use_prices((_PRICE_SHARE_SMALL if small else 1.0) * control.left_s, fixing=small)
+    if small and not work.closed and not control.stopped:
+        work.first_level()
 
 
 def _price_s_before_windows(work: LevelSolve) -> float:

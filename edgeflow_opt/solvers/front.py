@@ -140,8 +140,8 @@ def solve(
     if options.warm_start is not None:
         options = dataclasses.replace(options, warm_start=_start_of(problem, options.warm_start))
     asked = options
-    if options.prices is not None and unit.weight != 1.0:
-        asked = dataclasses.replace(options, prices=options.prices.scaled(1.0 / unit.weight))
+    if options.prices is not None and unit.level_1 != 1.0:
+        asked = dataclasses.replace(options, prices=options.prices.scaled(1.0 / unit.level_1))
     control.load_kernels(PLANS, *chosen.capabilities.kernels)
     arrays = arrays_of(seen)
     fault: SolverFaultError | None = None
@@ -184,7 +184,7 @@ def solve(
             trace=control.trace,
             prices=None
             if draft.dual is None
-            else CapacityPrices.of_slots(problem, draft.dual.prices * unit.weight),
+            else CapacityPrices.of_slots(problem, draft.dual.prices * unit.level_1),
             options=dataclasses.replace(options, on_progress=None, cancelled=None),
             versions=versions(chosen.capabilities.requires),
         )

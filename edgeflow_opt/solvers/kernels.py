@@ -23,6 +23,7 @@ MOLDABLE = "edgeflow_opt.solvers.moldable"
 PLAN = "edgeflow_opt.solvers.plan"
 LEFTOVERS = "edgeflow_opt.solvers.leftovers"
 POLISH = "edgeflow_opt.solvers.polish"
+WEIGHTED = "edgeflow_opt.solvers.weighted"
 AFS = "edgeflow_opt.policies.afs"
 CLAIRVOYANT = "edgeflow_opt.clairvoyant"
 
@@ -36,6 +37,7 @@ MODULES = {
     PLAN: 7.0,
     LEFTOVERS: 3.0,
     POLISH: 8.0,
+    WEIGHTED: 12.0,
     AFS: 1.0,
     CLAIRVOYANT: 3.0,
 }

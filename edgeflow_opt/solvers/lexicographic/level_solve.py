@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.mip.rounding import Rounding
     from edgeflow_opt.solvers.moldable import OptionDual
     from edgeflow_opt.solvers.price import DualResult
+    from edgeflow_opt.solvers.weighted.dual import WeightedDual
 
 #: Seconds for the price engine at most before an engine that proves small models follows: in any
 #: case, and per column of the model. Engines close most of what prices leave open sooner.
@@ -98,6 +99,7 @@ class LevelSolve:
         self.dual: DualResult | None = None
         """Prices, bound and job costs of the price engine; None = it was not asked."""
         self._options: OptionDual | None = None
+        self._weighted: WeightedDual | None = None
         self._infeasible = bool((arrays.must_meet & ~reachable).any())
         weights = problem.objective.weights
         if weights is None:
@@ -116,17 +118,20 @@ class LevelSolve:
     def use_prices(self, seconds: float, *, fixing: bool = True) -> None:
         """Take plan, bound and, for `fixing`, reduced costs of the price engine.
 
-        For at most `seconds`. It knows level 1 of the lexicographic objective only.
+        For at most `seconds`. It knows level 1 only, be it the met weight or the weighted sum.
         """
-        if self.closed or self.problem.objective.weights is not None:
+        if self.closed:
             return
-        from edgeflow_opt.solvers.price import SOLVER
-
         self.control.load_kernels(PRICE)
         plain = dataclasses.replace(self.options, params={})
         # Without the constraints of the instance: its bound holds with them too, its plan need not.
         relaxed = bool(self.arrays.rows.num_rows)
         part = self.control.part(seconds, relaxed=relaxed)
+        if self.problem.objective.weights is not None:
+            self._use_weighted_prices(plain, part, fixing=fixing)
+            return
+        from edgeflow_opt.solvers.price import SOLVER
+
         draft = SOLVER.solve(self.problem, self.arrays, plain, part)
         self.statistics["prices"] = draft.statistics
         if draft.status is SolveStatus.INFEASIBLE:
@@ -144,6 +149,22 @@ class LevelSolve:
             self.control.load_kernels(MOLDABLE)
             part = self.control.part(_OPTIONS_SHARE * self.control.left_s)
             self._options = minimise(option_table(self.arrays), stopped=lambda: part.stopped)
+
+    def _use_weighted_prices(
+        self, options: SolveOptions, control: SolveControl, *, fixing: bool
+    ) -> None:
+        from edgeflow_opt.solvers.weighted.solver import WeightedSolve
+
+        work = WeightedSolve(self.problem, self.arrays, options, control, self.incumbent)
+        try:
+            work.run()
+        finally:
+            self.statistics["prices"] = work.statistics
+            self._infeasible = self._infeasible or work.infeasible
+            if not work.infeasible:
+                self.tighten(work.bound, "price")
+                self.dual, self._fixing = work.dual, fixing
+                self._weighted = work.function
 
     def tighten(self, bound: float, source: str | None = None) -> None:
         """Take note of a proven bound on level 1, from any thread; `source` None = the engine."""
@@ -336,14 +357,17 @@ class LevelSolve:
             restricted, jobs, options = self._options.restrict(model, value)
             self.statistics |= {"fixed_jobs": jobs, "open_options": options}
         elif self.dual is not None and self._fixing:
-            from edgeflow_opt.solvers.price import fixings
+            if self._weighted is not None:
+                fixed = self._weighted.fixings(self.dual, value)
+            else:
+                from edgeflow_opt.solvers.price import fixings
 
-            fixed = fixings(self.arrays, self.dual, value)
+                fixed = fixings(self.arrays, self.dual, value)
             self.statistics["fixed_jobs"] = int(fixed.met.sum() + fixed.unmet.sum())
             restricted = model.restricted(fixed.met, fixed.unmet)
         else:
             return None
-        step = attainable_step(self._weights)
+        step = None if self._weighted is not None else attainable_step(self._weights)
         aim = value if step is None else value + 0.5 * step
         return restricted.with_objective(objective, at_least=aim)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
+    from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
 
 #: Most jobs that are planned anew together.
 MOST_TOGETHER = 5
@@ -17,7 +17,8 @@ class PolishData(NamedTuple):
     Parameters
     ----------
     tie
-        Cost of a reconfiguration, so small that it only decides between plans of equal cost.
+        Cost of a reconfiguration; where cost comes before it, so small that it only decides between
+        plans of equal cost.
     """
 
     boundaries: FloatArray
@@ -41,6 +42,12 @@ class PolishData(NamedTuple):
     mode_cost: FloatArray
     mode_kept: BoolArray
     tie: float
+
+
+def polish_data(arrays: ProblemArrays, mode_cost: FloatArray, tie: float) -> PolishData:
+    """Return the kernels' view of `arrays`, with (M,) costs of a second and that of a change."""
+    fields = {name: getattr(arrays, name) for name in PolishData._fields if name != "tie"}
+    return PolishData(**fields | {"mode_cost": mode_cost}, tie=float(tie))
 
 
 class Space(NamedTuple):

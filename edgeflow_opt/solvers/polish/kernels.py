@@ -33,7 +33,7 @@ _TWO, _LIMITS, _PRICE_STEPS = np.int64(2), np.int64(8), np.int64(2000)
 
 
 @kernel
-def _loss(data: Any, j: int, s: int, m: int, site: int) -> float:
+def loss_of(data: Any, j: int, s: int, m: int, site: int) -> float:
     """Return the loss of a run of mode `m` that begins in slot `s` after one on `site` (or -1)."""
     if s == 0 and m == data.running_mode[j]:
         return data.loss_left_s[j]
@@ -68,7 +68,7 @@ def row_value(data: Any, j: int, row: Any, total: Any, sign: float) -> bool:
         if m < 0:
             s += 1
             continue
-        loss = _loss(data, j, s, m, site)
+        loss = loss_of(data, j, s, m, site)
         if site >= 0 and not (s == 0 and m == data.running_mode[j]):
             changes += 1
         site = data.mode_site[m]
@@ -107,7 +107,7 @@ def _price_of(data: Any, space: Any, row: Any) -> float:
 
 
 @kernel
-def _hold(data: Any, free: Any, row: Any, sign: int) -> None:
+def hold(data: Any, free: Any, row: Any, sign: int) -> None:
     """Give the units of `row` back (1), or take them (-1)."""
     for s in range(len(row)):
         if row[s] >= 0:
@@ -115,7 +115,7 @@ def _hold(data: Any, free: Any, row: Any, sign: int) -> None:
 
 
 @kernel
-def _copy(source: Any, target: Any) -> None:
+def copy_row(source: Any, target: Any) -> None:
     """Copy a plan row."""
     for s in range(len(source)):
         target[s] = source[s]
@@ -279,7 +279,7 @@ def _malleable(
                 loss = 0.0
                 cost = 0.0
                 if i >= width:
-                    loss = _loss(data, j, s, m, origin)
+                    loss = loss_of(data, j, s, m, origin)
                     if origin >= 0 and not (s == 0 and m == data.running_mode[j]):
                         cost = data.tie
                 k = data.mode_site[m]
@@ -373,7 +373,7 @@ def _moldable(data: Any, j: int, space: Any, meet: bool, upper: float, row: Any)
         k = data.mode_site[m]
         rate = data.mode_rate[m]
         for a in range(begin, min(stop, 1) if running >= 0 else stop):
-            from_time = data.boundaries[a] + _loss(data, j, a, m, data.last_site[j])
+            from_time = data.boundaries[a] + loss_of(data, j, a, m, data.last_site[j])
             value = 0.0
             if data.last_site[j] >= 0 and running < 0:
                 value = data.tie
@@ -422,7 +422,7 @@ def _replan(
         else:
             found = _moldable(data, j, space, meet, upper, other)
         if found:
-            _copy(other, row)
+            copy_row(other, row)
         if attempt == 1 or (was_met and (found or not spare)):
             return
         if not was_met:
@@ -450,33 +450,33 @@ def _compare(change: Any, tolerance: Any) -> int:
 
 
 @kernel
-def _draw(space: Any, count: int) -> int:
+def draw(space: Any, count: int) -> int:
     """Return a random number in ``0 : count``."""
     space.random[0] = (space.random[0] * 25214903917 + 11) & 0xFFFFFFFFFFFF
     return (space.random[0] >> 16) % count
 
 
 @kernel
-def _choose(data: Any, plan: Any, space: Any, wanted: Any, chosen: Any) -> int:
+def choose(data: Any, plan: Any, space: Any, wanted: Any, chosen: Any) -> int:
     """Choose jobs that compete, in random order, and prices at random; return how many jobs.
 
     One job, half of the time one of `wanted`, and some that run in a slot of its window.
     """
     num_jobs, num_slots = plan.shape
-    if len(wanted) > 0 and _draw(space, _TWO) == 0:
-        j = wanted[_draw(space, len(wanted))]
+    if len(wanted) > 0 and draw(space, _TWO) == 0:
+        j = wanted[draw(space, len(wanted))]
     else:
-        j = _draw(space, num_jobs)
+        j = draw(space, num_jobs)
     begin, stop = data.first_slot[j], data.end_slot[j]
     if stop <= begin:
         stop = num_slots
     space.extra[:] = 0.0
     if begin >= stop:
         return 0
-    s = begin + _draw(space, stop - begin)
+    s = begin + draw(space, stop - begin)
     count = 1
     seen = 0
-    most = 2 + _draw(space, MOST_TOGETHER - 1)
+    most = 2 + draw(space, MOST_TOGETHER - 1)
     chosen[0] = j
     for other in range(num_jobs):
         if other != j and plan[other, s] >= 0:
@@ -485,17 +485,17 @@ def _choose(data: Any, plan: Any, space: Any, wanted: Any, chosen: Any) -> int:
                 chosen[count] = other
                 count += 1
             else:
-                place = _draw(space, seen)
+                place = draw(space, seen)
                 if place < most - 1:
                     chosen[1 + place] = other
     for a in range(count - 1, 0, -1):
-        b = _draw(space, a + 1)
+        b = draw(space, a + 1)
         chosen[a], chosen[b] = chosen[b], chosen[a]
     # Prices turn plans that meet away from slots where others could use the units.
-    if _draw(space, _TWO) == 0:
+    if draw(space, _TWO) == 0:
         for k in range(space.extra.shape[0]):
             for t in range(begin, stop):
-                space.extra[k, t] = 0.001 * _draw(space, _PRICE_STEPS)
+                space.extra[k, t] = 0.001 * draw(space, _PRICE_STEPS)
     return count
 
 
@@ -528,15 +528,15 @@ def improve(data: Any, plan: Any, space: Any, jobs: Any, moves: int) -> int:
     for step in range(moves if moves > 0 else len(jobs)):
         count = 1
         if moves > 0:
-            count = _choose(data, plan, space, jobs, chosen)
+            count = choose(data, plan, space, jobs, chosen)
         else:
             chosen[0] = jobs[step]
         change[:] = 0.0
         for a in range(count):
             j = chosen[a]
             was_met[a] = row_value(data, j, plan[j], change, -1.0)
-            _hold(data, space.free, plan[j], _RELEASE)
-            _copy(plan[j], space.rows[a])
+            hold(data, space.free, plan[j], _RELEASE)
+            copy_row(plan[j], space.rows[a])
             plan[j] = -1
         met_before = change[0]
         at_stake = 0.0
@@ -556,12 +556,12 @@ def improve(data: Any, plan: Any, space: Any, jobs: Any, moves: int) -> int:
             elif was_met[a]:
                 upper = _DEARER * _price_of(data, space, space.rows[a]) + data.tie * num_slots
             elif moves > 0:
-                limit = 1 << _draw(space, _LIMITS)
+                limit = 1 << draw(space, _LIMITS)
             spare = moves > 0 and at_stake - data.weight[j] + met_before > -1e-9
             _replan(data, j, space, was_met[a], upper, limit, spare, row)
             placed += 1
-            _copy(row, plan[j])
-            _hold(data, space.free, row, _HOLD)
+            copy_row(row, plan[j])
+            hold(data, space.free, row, _HOLD)
             met = row_value(data, j, row, change, 1.0)
             for t in range(num_slots):
                 changed = changed or row[t] != space.rows[a, t]
@@ -577,7 +577,7 @@ def improve(data: Any, plan: Any, space: Any, jobs: Any, moves: int) -> int:
         elif verdict < 0 or not changed:
             for a in range(count):
                 if a < placed:
-                    _hold(data, space.free, plan[chosen[a]], _RELEASE)
-                _copy(space.rows[a], plan[chosen[a]])
-                _hold(data, space.free, space.rows[a], _HOLD)
+                    hold(data, space.free, plan[chosen[a]], _RELEASE)
+                copy_row(space.rows[a], plan[chosen[a]])
+                hold(data, space.free, space.rows[a], _HOLD)
     return gains

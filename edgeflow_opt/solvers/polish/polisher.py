@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeflow_opt.formulations.plans import trim, usage, walk
-from edgeflow_opt.solvers.polish.data import MOST_TOGETHER, PolishData, Space
+from edgeflow_opt.solvers.polish.data import MOST_TOGETHER, Space, polish_data
 from edgeflow_opt.solvers.polish.kernels import improve
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import FloatArray, IntArray, ProblemArrays
     from edgeflow_opt.solvers.control import SolveControl
     from edgeflow_opt.solvers.lexicographic.level_solve import LevelSolve
+    from edgeflow_opt.solvers.polish.data import PolishData
 
 #: Bins of work by which the labels of a state are kept apart.
 _BINS = 64
@@ -160,10 +161,9 @@ def _shakes(polisher: Polisher, control: SolveControl, *, steady: bool) -> tuple
 
 
 def _data_of(arrays: ProblemArrays) -> PolishData:
-    fields = {name: getattr(arrays, name) for name in PolishData._fields if name != "tie"}
     least = arrays.mode_cost[arrays.mode_cost > 0]
     tie = 1e-4 * float(least.min() * arrays.lengths.min()) if len(least) else 1.0
-    return PolishData(**fields, tie=tie)
+    return polish_data(arrays, arrays.mode_cost, tie)
 
 
 def _space_of(arrays: ProblemArrays, plan: IntArray, seed: int) -> Space:

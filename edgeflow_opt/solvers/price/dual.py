@@ -21,11 +21,12 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.solvers.price.exact_kernels import price_jobs_exactly
 from edgeflow_opt.solvers.price.hull_kernels import certified_costs, price_jobs
 
 if TYPE_CHECKING:
@@ -141,6 +142,28 @@ def start_prices(data: PricingData) -> FloatArray:
     return prices
 
 
+class DualFunction(Protocol):
+    """A Lagrangian dual over capacity prices, as the descents on it need it."""
+
+    data: PricingData
+    workers: int
+    multiplier: FloatArray
+
+    def evaluate(self, prices: FloatArray) -> tuple[float, FloatArray]:
+        """Return L(`prices`) in plain floating point, and capacity less usage, a subgradient."""
+        ...
+
+    def certify(self, prices: FloatArray, multiplier: FloatArray) -> tuple[float, FloatArray]:
+        """Return the proven bound at `prices` and the proven costs of the jobs behind it."""
+        ...
+
+    def evaluate_exactly(
+        self, prices: FloatArray, bins: int, stopped: Callable[[], bool]
+    ) -> tuple[DualResult, FloatArray | None]:
+        """Return the bound of exact pricing, and the subgradient (None if stopped early)."""
+        ...
+
+
 class HullDual:
     """The dual function with hull costs, evaluated by threads.
 
@@ -195,6 +218,59 @@ class HullDual:
         cost, magnitude = self.certify_costs(prices, multiplier)
         return lagrangian_bound(self.data, prices, cost, magnitude), cost
 
+    def exact_costs(
+        self, prices: FloatArray, bins: int, stopped: Callable[[], bool]
+    ) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
+        """Price all jobs by plans of one mode per slot, with work rounded to `bins`.
+
+        Returns
+        -------
+        cost, magnitude
+            (n,) proven costs, and the sums of absolute values behind them.
+        usage
+            (K, T) units used by the jobs that are worth it.
+        whole
+            Whether this is so of all jobs; those left when `stopped` keep their hull costs.
+        """
+        data = self.data
+        self.evaluate(prices)
+        proven, magnitude = self.certify_costs(prices, self.multiplier)
+        cost = self.cost.copy()
+        usage = np.zeros((len(self.blocks), *prices.shape))
+        reached = np.zeros(len(self.blocks), dtype=np.bool_)
+
+        def work(number: int, begin: int, stop: int) -> None:
+            if stopped():
+                return
+            price_jobs_exactly(
+                data.tables, prices, begin, stop, self.multiplier, self.cost, self.whole_cost,
+                bins, cost, usage[number],
+            )  # fmt: skip
+            reached[number] = True
+
+        run_blocks(self.blocks, work, self.workers)
+        for number, (begin, stop) in enumerate(self.blocks):
+            if reached[number]:
+                # What the hull code priced counts by what is proven of it, the rest as it is.
+                exact, hull = cost[begin:stop], self.cost[begin:stop]
+                better = np.maximum(exact, proven[begin:stop])
+                proven[begin:stop] = np.where(exact > hull, better, proven[begin:stop])
+        return proven, magnitude, usage.sum(axis=0), bool(reached.all())
+
+    def evaluate_exactly(
+        self, prices: FloatArray, bins: int, stopped: Callable[[], bool]
+    ) -> tuple[DualResult, FloatArray | None]:
+        """Return the bound of exact pricing, and the subgradient (None if stopped early)."""
+        cost, magnitude, usage, whole = self.exact_costs(prices, bins, stopped)
+        found = DualResult(
+            prices=prices,
+            bound=lagrangian_bound(self.data, prices, cost, magnitude),
+            job_costs=cost,
+            multipliers=self.multiplier.copy(),
+            evaluations=1,
+        )
+        return found, self.data.capacity - usage if whole else None
+
 
 def lagrangian_bound(
     data: PricingData, prices: FloatArray, cost: FloatArray, magnitude: FloatArray
@@ -225,7 +301,7 @@ def lagrangian_bound(
 
 
 def minimise(
-    dual: HullDual,
+    dual: DualFunction,
     prices: FloatArray | None,
     iterations: int,
     stopped: Callable[[], bool] | None = None,

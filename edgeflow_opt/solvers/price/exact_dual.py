@@ -13,24 +13,18 @@ many at the end.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeflow_opt.solvers.price.dual import (
-    DualResult,
-    HullDual,
-    PriceStepper,
-    lagrangian_bound,
-    run_blocks,
-    start_prices,
-)
-from edgeflow_opt.solvers.price.exact_kernels import price_jobs_exactly
+from edgeflow_opt.solvers.price.dual import PriceStepper, start_prices
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from edgeflow_opt.problem.arrays import FloatArray
+    from edgeflow_opt.solvers.price.dual import DualFunction, DualResult
 
 
 #: Bins of work per job in the exact pricing.
@@ -52,7 +46,7 @@ class ExactDual:
     Parameters
     ----------
     dual
-        The hull dual of the instance, which this object uses from now on.
+        The dual function of the instance, which this object uses from now on.
     start
         Prices to begin from and the bound known so far.
     reach
@@ -63,7 +57,7 @@ class ExactDual:
 
     def __init__(
         self,
-        dual: HullDual,
+        dual: DualFunction,
         start: DualResult,
         stopped: Callable[[], bool],
         reach: float = REACH,
@@ -113,36 +107,8 @@ class ExactDual:
 
     def _evaluate(self, prices: FloatArray, bins: int) -> FloatArray | None:
         """Evaluate the dual and keep the bound; return the subgradient, None if stopped early."""
-        dual, data = self._dual, self._dual.data
-        dual.evaluate(prices)
-        proven, magnitude = dual.certify_costs(prices, dual.multiplier)
-        cost = dual.cost.copy()
-        usage = np.zeros((len(dual.blocks), *prices.shape))
-        reached = np.zeros(len(dual.blocks), dtype=np.bool_)
-
-        def work(number: int, begin: int, stop: int) -> None:
-            if self._stopped():
-                return
-            price_jobs_exactly(
-                data.tables, prices, begin, stop, dual.multiplier, dual.cost, dual.whole_cost,
-                bins, cost, usage[number],
-            )  # fmt: skip
-            reached[number] = True
-
-        run_blocks(dual.blocks, work, dual.workers)
-        for number, (begin, stop) in enumerate(dual.blocks):
-            if reached[number]:
-                # What the hull code priced counts by what is proven of it, the rest as it is.
-                exact, hull = cost[begin:stop], dual.cost[begin:stop]
-                better = np.maximum(exact, proven[begin:stop])
-                proven[begin:stop] = np.where(exact > hull, better, proven[begin:stop])
-        bound = lagrangian_bound(data, prices, proven, magnitude)
-        if bound < self.best.bound:
-            self.best = DualResult(
-                prices=prices,
-                bound=bound,
-                job_costs=proven,
-                multipliers=dual.multiplier.copy(),
-                evaluations=self._before + self.evaluations,
-            )
-        return data.capacity - usage.sum(axis=0) if reached.all() else None
+        found, gradient = self._dual.evaluate_exactly(prices, bins, self._stopped)
+        if found.bound < self.best.bound:
+            evaluations = self._before + self.evaluations
+            self.best = dataclasses.replace(found, evaluations=evaluations)
+        return gradient

@@ -153,6 +153,12 @@ class PricingData(NamedTuple):
             must_meet=must_meet, priced=priced, tables=self.tables._replace(jobs=jobs)
         )
 
+    def with_weights(self, weight: FloatArray, priced: BoolArray) -> PricingData:
+        """Return the same with other worths of meeting the deadlines, and jobs that are priced."""
+        jobs = self.tables.jobs.copy()
+        jobs["weight"], jobs["priced"] = weight, priced
+        return self._replace(weight=weight, priced=priced, tables=self.tables._replace(jobs=jobs))
+
 
 def pricing_data(arrays: ProblemArrays) -> PricingData:
     """Return the kernels' view of `arrays`.

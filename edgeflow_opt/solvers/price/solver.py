@@ -41,13 +41,16 @@ _MOST_MOVES = 1_000_000
 
 
 class PriceSolver:
-    """Solver of level 1 by capacity prices: a proven bound, and a schedule near it."""
+    """Solver of level 1 by capacity prices: a proven bound, and a schedule near it.
+
+    A weighted sum is solved in the same way (:mod:`edgeflow_opt.solvers.weighted`).
+    """
 
     name = "price"
     capabilities = Capabilities(
         summary="capacity prices: proven bound and near-optimal plans at thousands of jobs",
         exact=True,
-        features=frozenset({"losses", "must_meet", "moldable", "best_effort"}),
+        features=frozenset({"losses", "must_meet", "moldable", "best_effort", "weighted"}),
         requires=("numba",),
         kernels=(GREEDY, PRICE),
         params={
@@ -65,6 +68,10 @@ class PriceSolver:
         control: SolveControl,
     ) -> Draft:
         """Return the best plan found and the bound proven before `control` says stop."""
+        if problem.objective.weights is not None:
+            from edgeflow_opt.solvers.weighted.solver import solve_weighted
+
+            return solve_weighted(problem, arrays, options, control)
         if one_run_only(arrays):
             # Options may be enumerated: their linear program is stronger than any price of work.
             from edgeflow_opt.solvers.moldable import solve_options
