@@ -7,9 +7,10 @@ takes longer than a decision.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from edgeflow_opt.errors import PolicyError
 
@@ -50,13 +51,18 @@ class JobColumns:
     fresh: BoolArray
 
 
-@runtime_checkable
-class HasColumns(Protocol):
-    """A sequence of job states that can be had as columns too."""
+class HasColumns(ABC):
+    """What a sequence of job states inherits from that can be had as columns too.
 
+    No protocol: to find out at run time whether an object keeps one takes as long as a decision on
+    a few jobs.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
     def columns(self) -> JobColumns | None:
         """Return the jobs as columns; None where policies do not see jobs as they are."""
-        ...
 
 
 class ColumnAllocation(Mapping[str, "Mode"]):

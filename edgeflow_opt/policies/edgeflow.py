@@ -14,7 +14,7 @@ from edgeflow_opt.policies.columns import ColumnAllocation, HasColumns
 from edgeflow_opt.solvers.greedy import GreedyOptions
 from edgeflow_opt.solvers.greedy.heuristic import Heuristic, Planned
 from edgeflow_opt.solvers.greedy.tables import JOB, MODE, Modes, level_table, present
-from edgeflow_opt.solvers.kernels import GREEDY
+from edgeflow_opt.solvers.kernels import ACCOUNTS, GREEDY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence, Set
@@ -122,8 +122,8 @@ class EdgeFlowPolicy:
     #: Whether decisions need the plans only as far as they hold something now.
     _now_only = True
 
-    #: Modules whose kernels the policy calls.
-    kernels = (GREEDY,)
+    #: Modules whose kernels the policy calls, itself or where it asks for columns.
+    kernels = (GREEDY, ACCOUNTS)
 
     def __init__(self, **options: Any) -> None:
         self._options = GreedyOptions(**options)

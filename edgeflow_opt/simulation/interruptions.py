@@ -53,6 +53,10 @@ class Interruptions:
             and outage.first_unit < self._sites[outage.site].capacity_at(outage.start)
         }
 
+    def due(self, now: float) -> bool:
+        """Whether an outage begins by `now` that has not begun yet."""
+        return bool(self._coming) and self._coming[-1].start <= now
+
     def begin(self, now: float, running: Iterable[JobLedger]) -> list[JobLedger]:
         """Let all outages begin that do by `now`, and return the jobs that they hit.
 
@@ -67,10 +71,10 @@ class Interruptions:
         away = self._away
         if away:
             self._away = [outage for outage in away if outage.end > now]
-        if not self._coming or self._coming[-1].start > now:
+        if not self.due(now):
             return []
         begun = []
-        while self._coming and self._coming[-1].start <= now:
+        while self.due(now):
             outage = self._coming.pop()
             # One of units that were not usable anyway may be over before anything happens.
             if outage.end > now:

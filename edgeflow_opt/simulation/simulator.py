@@ -9,7 +9,6 @@ in between). A job whose mode changes begins a new run with its loss, any other 
 from __future__ import annotations
 
 import dataclasses
-import heapq
 import math
 import time
 from itertools import pairwise
@@ -209,20 +208,23 @@ class _Simulation:
         self.cluster_gpus = cluster_gpus(sites)
         self.event_loss = overhead.event_loss(self.cluster_gpus)
         self.book: JobBook | None = None
-        """The accounts as columns, where policies see jobs as they are, whatever these hold."""
-        if self.estimates is None and isinstance(overhead, (JobLosses, FixedLosses)):
+        """The accounts as records, where policies see jobs as they are, whatever these hold, and no
+        job has a place of its own."""
+        if (
+            self.estimates is None
+            and self.placer is None
+            and isinstance(overhead, (JobLosses, FixedLosses))
+        ):
             self.book = JobBook(
-                [overhead.as_seen(job, 0, self.cluster_gpus) for job in jobs], sites
+                [overhead.as_seen(job, 0, self.cluster_gpus) for job in jobs], sites, overhead
             )
         self.ledgers: list[JobLedger | None] = [None] * len(jobs)
         self.outcomes: list[Outcome | None] = [None] * len(jobs)
         self.active: dict[str, JobLedger] = {}
         """Unfinished jobs by id, in order of arrival."""
-        self.running: dict[str, JobLedger] = {}
-        """Those of them that hold a mode."""
         self.refused: set[str] = set()
         self.decision_s: list[float] = []
-        # Future events: three sorted queues and at most one wake-up.
+        # Future events: two sorted queues, the completions foreseen, and at most one wake-up.
         arrivals = [
             (job.arrival if self.estimates is None else self.estimates.ready_at(index), index)
             for index, job in enumerate(jobs)
@@ -240,8 +242,8 @@ class _Simulation:
         steps |= {(t, name): self.sites[name].capacity_at(t) for t, name in self.strikes}
         self.changes = sorted((t, name, units) for (t, name), units in steps.items())
         self.next_change = 0
-        self.completions: list[tuple[float, int]] = []
-        """Heap of (time, index of the job); an entry whose time is no longer true is skipped."""
+        self.completion = math.inf
+        """The next completion if nothing changes."""
         self.wake_up = math.inf
         self.capacity = {
             site.name: site.capacity_at(start) if self.arrivals else 0 for site in sites
@@ -267,16 +269,10 @@ class _Simulation:
             if self.active:
                 self._decide()
                 return True
-            self.wake_up = math.inf
+            self.wake_up = self.completion = math.inf
 
     def _next_time(self) -> float:
         """Return the time of the next event, +inf where nothing is left to happen."""
-        heap = self.completions
-        while heap:
-            ledger = self.ledgers[heap[0][1]]
-            if ledger is not None and ledger.completes_at == heap[0][0]:
-                break
-            heapq.heappop(heap)
         arrival = (
             self.arrivals[self.next_arrival][0]
             if self.next_arrival < len(self.arrivals)
@@ -287,7 +283,7 @@ class _Simulation:
         change = (
             self.changes[self.next_change][0] if self.next_change < len(self.changes) else math.inf
         )
-        return min(arrival, change, heap[0][0] if heap else math.inf, self.wake_up)
+        return min(arrival, change, self.completion, self.wake_up)
 
     def _gather(self, first: float) -> None:
         """Take all events that belong to the one that begins at `first`, and set the time of it.
@@ -300,7 +296,7 @@ class _Simulation:
         self.capacity_changed = self.woken = False
         now = max(first, self.last_decision + self.merge_s)
         until = now + _RESOLUTION_ULPS * math.ulp(now)
-        time = self._next_time()
+        time = first
         while time <= until:
             now = max(now, time)
             if self.next_change < len(self.changes) and self.changes[self.next_change][0] == time:
@@ -315,7 +311,7 @@ class _Simulation:
                 self.woken, self.wake_up = True, math.inf
             else:
                 # The job keeps its units until the decision.
-                heapq.heappop(self.completions)
+                self.completion = self._foreseen(after=time)
             time = self._next_time()
         self.now = now
 
@@ -350,14 +346,18 @@ class _Simulation:
 
     def _complete(self) -> None:
         """Close the accounts of the jobs whose credit suffices by now."""
-        now = self.now
+        now, book = self.now, self.book
         # Cheap first: far more than rounding can move a time of completion.
         near = now + 1e-6 + 1e-9 * abs(now)
-        done = [
-            ledger
-            for ledger in self.running.values()
-            if ledger.completes_at <= near and ledger.complete_at(now)
-        ]
+        if book is not None and book.leads:
+            done = [self.active[self.jobs[index].id] for index in book.done_by(now, near)]
+            book.settle(done)
+        else:
+            done = [
+                ledger
+                for ledger in self.active.values()
+                if ledger.completes_at <= near and ledger.complete_at(now)
+            ]
         # In order of arrival.
         done.sort(key=lambda ledger: (ledger.job.arrival, ledger.index))
         for ledger in done:
@@ -365,12 +365,24 @@ class _Simulation:
             self.completed.append(ledger.job.id)
             self._retire(ledger)
 
+    def _foreseen(self, after: float) -> float:
+        """Return the first completion later than `after` if nothing changes; +inf = none."""
+        if self.book is not None and self.book.leads:
+            return self.book.next_completion(after)
+        times = [ledger.completes_at for ledger in self.active.values()]
+        return min((time for time in times if time > after), default=math.inf)
+
+    def _settle(self) -> None:
+        """Bring the ledgers up to what was decided in columns; from then on they lead."""
+        if self.book is not None and self.book.leads:
+            self.book.settle(self.active.values())
+            self.book.leads = False
+
     def _retire(self, ledger: JobLedger) -> None:
         ledger.end(self.now)
         del self.active[ledger.job.id]
         if self.book is not None:
             self.book.leave(ledger)
-        self.running.pop(ledger.job.id, None)
         if self.placer is not None:
             self.placer.release(ledger.job.id, self.now)
 
@@ -401,8 +413,10 @@ class _Simulation:
         if self.estimates is not None and isinstance(decision, Decision):
             decision = self.estimates.in_true_modes(decision, self.active)
         if not self._carried_out_as_columns(decision):
+            self._settle()
             check_decision(self.name, decision, now, self.active, self.sites, self.capacity)
             self._carry_out(decision)
+        self.completion = self._foreseen(after=-math.inf)
         self.last_decision = now
 
     def _shown(self) -> Sequence[JobState]:
@@ -411,7 +425,10 @@ class _Simulation:
         if book is None or self.hit:
             return self._seen()
         now, arrived = self.now, len(self.arrived)
-        return SeenJobs(len(self.active), self._seen, lambda: book.columns(now, arrived))
+        active = self.active
+        return SeenJobs(
+            len(active), self._seen, lambda: book.columns(now, arrived, active.values())
+        )
 
     def _carried_out_as_columns(self, decision: Decision) -> bool:
         """Carry out a decision in columns that keeps the rules; whether it was one."""
@@ -419,20 +436,15 @@ class _Simulation:
         if (
             book is None
             or self.hit
-            or self.placer is not None
             or not isinstance(decision, Decision)
             or not isinstance(decision.allocation, ColumnAllocation)
             or decision.allocation.columns.jobs is not book.jobs
             or decision.refused
             or not self._wakes_later(decision)
-            or not book.keeps_the_rules(decision.allocation, self.capacity)
+            or not book.carry_out(decision.allocation, self.capacity, self.now)
         ):
             return False
         self.newly_refused = ()
-        for index, place in book.changes(decision.allocation):
-            ledger = self.ledgers[index]
-            assert ledger is not None
-            self._switch(ledger, None if place < 0 else ledger.job.modes[place])
         self.wake_up = math.inf if decision.wake_up is None else float(decision.wake_up)
         return True
 
@@ -442,20 +454,15 @@ class _Simulation:
 
     def _switch(self, ledger: JobLedger, mode: Mode | None) -> None:
         """Let a job go on in another mode, or in none."""
-        name = ledger.job.id
         ledger.end(self.now)
-        if mode is None:
-            del self.running[name]
-        else:
+        if mode is not None:
             ledger.begin(mode, self.now, self.overhead)
-            self.running[name] = ledger
-            if self.event_loss == 0.0:
-                heapq.heappush(self.completions, (ledger.completes_at, ledger.index))
         if self.book is not None:
             self.book.touch(ledger)
 
     def _seen(self) -> tuple[JobState, ...]:
         """Return the unfinished jobs as the policy sees them."""
+        self._settle()
         now, overhead, event_loss, gpus = (
             self.now,
             self.overhead,
@@ -474,6 +481,8 @@ class _Simulation:
 
     def _interrupt(self) -> None:
         """Note which running jobs the outages that begin now hit, and what that costs them."""
+        if self.interruptions.due(self.now):
+            self._settle()
         hit = self.interruptions.begin(self.now, self.active.values())
         self.num_interruptions += len(hit)
         self.hit = {
@@ -491,9 +500,7 @@ class _Simulation:
         allocation = decision.allocation
         if self.placer is not None:
             allocation = self._place(allocation)
-        running, active = self.running, self.active
-        begins = [(name, active[name]) for name in allocation if name not in running]
-        for name, ledger in [*running.items(), *begins]:
+        for name, ledger in self.active.items():
             mode, before = allocation.get(name), ledger.mode
             if mode is not before and mode != before:
                 self._switch(ledger, mode)
@@ -506,7 +513,6 @@ class _Simulation:
                 ledger.stall(now, stall)
                 if self.book is not None:
                     self.book.touch(ledger)
-                heapq.heappush(self.completions, (ledger.completes_at, ledger.index))
         # A float of Python: a numpy one would spread through times and comparisons.
         self.wake_up = math.inf if decision.wake_up is None else float(decision.wake_up)
         if self.estimates is not None:
@@ -526,8 +532,11 @@ class _Simulation:
 
     def _notice_fruitless_wake_ups(self) -> None:
         """Count wake-ups in a row between which no job earned anything; refuse too many."""
-        news = self.arrived or self.completed or self.capacity_changed
-        if news or any(ledger.earned(self.now) > 0.0 for ledger in self.running.values()):
+        news = bool(self.arrived or self.completed or self.capacity_changed)
+        if not news:
+            self._settle()
+            news = any(ledger.earned(self.now) > 0.0 for ledger in self.active.values())
+        if news:
             self.fruitless = 0
             return
         self.fruitless += 1
@@ -537,6 +546,11 @@ class _Simulation:
                 f"{self.fruitless} times in a row while no job earned anything; "
                 f"{len(self.active)} jobs are unfinished; let one run, or ask for no wake-up"
             )
+
+    def _num_running(self) -> int:
+        if self.book is not None and self.book.leads:
+            return self.book.num_running
+        return sum(ledger.mode is not None for ledger in self.active.values())
 
     def record(self) -> EventRecord:
         """Return the record of the present event."""
@@ -548,12 +562,13 @@ class _Simulation:
             capacity_changed=self.capacity_changed,
             woken=self.woken,
             unfinished=len(self.active),
-            running=len(self.running),
+            running=self._num_running(),
             decision_s=self.decision_s[-1],
         )
 
     def result(self, check: bool, events: tuple[EventRecord, ...]) -> SimulationResult:
         """Return the result, checked if `check`."""
+        self._settle()
         # Nothing can be running: every run ends in a completion, which is an event.
         assert all(ledger.mode is None for ledger in self.active.values())
         outcomes = tuple(
@@ -562,7 +577,10 @@ class _Simulation:
             for job, outcome in zip(self.jobs, self.outcomes, strict=True)
         )
         ledgers = [ledger for ledger in self.ledgers if ledger is not None]
-        allocations = in_order((a for ledger in ledgers for a in ledger.allocations), self.jobs)
+        runs = [a for ledger in ledgers for a in ledger.allocations]
+        if self.book is not None:
+            runs += self.book.allocations()
+        allocations = in_order(runs, self.jobs)
         stalls = {ledger.job.id: tuple(ledger.stalls) for ledger in ledgers if ledger.stalls}
         sites = tuple(self.sites.values())
         if check:

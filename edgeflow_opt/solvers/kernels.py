@@ -25,6 +25,7 @@ LEFTOVERS = "edgeflow_opt.solvers.leftovers"
 POLISH = "edgeflow_opt.solvers.polish"
 WEIGHTED = "edgeflow_opt.solvers.weighted"
 AFS = "edgeflow_opt.policies.afs"
+ACCOUNTS = "edgeflow_opt.simulation.accounts"
 CLAIRVOYANT = "edgeflow_opt.clairvoyant"
 
 #: Modules with kernels, and the CPU seconds that their compilation takes, about. Each has a function
@@ -39,6 +40,7 @@ MODULES = {
     POLISH: 8.0,
     WEIGHTED: 12.0,
     AFS: 1.0,
+    ACCOUNTS: 2.0,
     CLAIRVOYANT: 3.0,
 }
 
