@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.data import EpochProblem, Job
     from edgeflow_opt.problem.runs import Run
 
+_START = operator.attrgetter("start")
+
 
 def by_job(jobs: Sequence[Job], allocations: Iterable[Allocation]) -> dict[str, list[Allocation]]:
     """Return the allocations of each job, sorted by start; unknown ids are left out."""
@@ -22,7 +25,7 @@ def by_job(jobs: Sequence[Job], allocations: Iterable[Allocation]) -> dict[str, 
         if allocation.job in groups:
             groups[allocation.job].append(allocation)
     for group in groups.values():
-        group.sort(key=lambda a: a.start)
+        group.sort(key=_START)
     return groups
 
 

@@ -13,9 +13,8 @@ GPUs, or resumed after idling). A run without credit still counts as having run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.data import Allocation, Job
@@ -39,9 +38,10 @@ class RunKind(StrEnum):
         return self in (RunKind.RESTARTED, RunKind.MIGRATED)
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """A maximal interval that a job spends in one mode.
+
+    A tuple, since the history of a long trace has a million of them.
 
     Parameters
     ----------
@@ -103,16 +103,15 @@ def runs_of(
     loss_rule
         Loss of a run by how it begins.
     """
-    merged: list[tuple[float, float, str, int]] = []
-    for a in allocations:
-        if merged and merged[-1][1:] == (a.start, a.site, a.gpus):
-            merged[-1] = (merged[-1][0], a.end, a.site, a.gpus)
-        else:
-            merged.append((a.start, a.end, a.site, a.gpus))
+    rates = {(mode.site, mode.gpus): mode.rate for mode in job.modes}
     runs: list[Run] = []
     last_site = job.last_site
     running = job.running
-    for start, end, site, gpus in merged:
+    for a in allocations:
+        start, site, gpus = a.start, a.site, a.gpus
+        if runs and runs[-1].end == start and runs[-1][2:4] == (site, gpus):
+            runs[-1] = runs[-1]._replace(end=a.end)
+            continue
         if running is not None and start == now and (site, gpus) == (running.site, running.gpus):
             kind = RunKind.CONTINUED
         elif last_site is None:
@@ -121,9 +120,8 @@ def runs_of(
             kind = RunKind.MIGRATED
         else:
             kind = RunKind.RESTARTED
-        mode = job.mode(site, gpus)
-        assert mode is not None, f"job {job.id!r} has no mode ({site}, {gpus})"
-        runs.append(Run(start, end, site, gpus, mode.rate, kind, loss_rule(job, kind, gpus)))
+        rate = rates[site, gpus]
+        runs.append(Run(start, a.end, site, gpus, rate, kind, loss_rule(job, kind, gpus)))
         running, last_site = None, site
     return runs
 
@@ -152,10 +150,10 @@ def with_stalls(runs: Sequence[Run], stalls: Sequence[tuple[float, float]]) -> l
             index += 1
             left = max(0.0, piece.start + piece.loss - time) + seconds
             if time > piece.start:
-                pieces.append(replace(piece, end=time))
-                piece = replace(piece, start=time, kind=RunKind.CONTINUED, loss=left)
+                pieces.append(piece._replace(end=time))
+                piece = piece._replace(start=time, kind=RunKind.CONTINUED, loss=left)
             else:
-                piece = replace(piece, loss=piece.loss + seconds)
+                piece = piece._replace(loss=piece.loss + seconds)
         pieces.append(piece)
     return pieces
 

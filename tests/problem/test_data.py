@@ -28,7 +28,6 @@ from edgeflow_opt.problem import (
     check,
     relative_gap,
 )
-from edgeflow_opt.problem.runs import Run, RunKind
 from tests.problem.examples import example_schedule, rich_problem, rich_schedule
 from tests.strategies import problems
 
@@ -46,7 +45,6 @@ OBJECTS: list[Any] = [
     example_schedule(),
     Violation(kind="met", message="m"),
     check(rich_problem(), rich_schedule(rich_problem())),
-    Run(0.0, 1.0, "s", 1, 1.0, RunKind.FIRST, 0.0),
     rich_problem(),
 ]
 IDS = [type(item).__name__ for item in OBJECTS]
