@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from edgeflow_opt.problem import Allocation, Job, Mode, Outcome, Site, check_history
+from edgeflow_opt.problem.check import capacity_violations, fits
 from edgeflow_opt.problem.runs import RunKind
+from tests.effort import examples
 from tests.problem.examples import alloc
 
 SITES = (
@@ -102,3 +107,30 @@ def test_another_rule_of_losses() -> None:
     later = (dataclasses.replace(OUTCOMES[0], completion=54.5), *OUTCOMES[1:])
     assert check_history(JOBS, SITES, HISTORY, later, rule).valid
     assert not check_history(JOBS, SITES, HISTORY, OUTCOMES, rule).valid
+
+
+TIMES = st.integers(-2, 8).map(float)
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(
+    st.sampled_from(["cloud", "edge"]),
+    st.lists(st.tuples(TIMES, st.integers(0, 4)), min_size=1, max_size=4, unique_by=lambda s: s[0]),
+    st.lists(st.tuples(TIMES, TIMES, st.integers(1, 2)), max_size=6),
+)
+def test_capacity_by_array_is_the_same_rule(kind: str, steps: Any, spans: Any) -> None:
+    """What fits by array has no violation by the wordy rule, and the other way round."""
+    site = Site(name="s", kind=kind, capacity=tuple(sorted(steps)))  # type: ignore[arg-type]
+    held = [alloc("a", start, end, "s", gpus) for start, end, gpus in spans if start < end]
+    assert fits(site, held) is not any(capacity_violations([site], held))
+
+
+def test_a_long_history_is_checked_by_the_same_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many allocations capacities are compared by array first; an excess is still told."""
+    held = [alloc("a", float(t), t + 1.0, "cloud", 1) for t in range(49)]
+    # The package has a function of the same name as the module.
+    module = importlib.import_module("edgeflow_opt.problem.check")
+    monkeypatch.setattr(module, "_MANY_ALLOCATIONS", 10)
+    assert not any(capacity_violations(SITES, held))
+    (excess,) = capacity_violations(SITES, [*held, alloc("b", 20.0, 30.0, "cloud", 2)])
+    assert (excess.time, excess.amount) == (20.0, 1.0)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import pickle
+import random
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from edgeflow_opt.policies import ClusterState, Decision, edgeflow, make_policy
 from edgeflow_opt.policies.columns import ColumnAllocation
 from edgeflow_opt.problem import Allocation, Job, Mode, Outcome, Site
 from edgeflow_opt.simulation import FixedLosses, simulate
-from edgeflow_opt.workloads import cluster, generate_trace
+from edgeflow_opt.workloads import cluster, draw_outages, generate_trace
 from tests.effort import examples
 from tests.simulation.helpers import (
     CLOUD,
@@ -461,18 +462,32 @@ def test_allocations_in_columns_keep_the_rules(places, modes, message):
 @settings(max_examples=examples(15), deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(["edgeflow", "edgeflow-select"]))
 def test_columns_and_objects_lead_to_the_same_history(seed, name):
-    """A policy that is given the jobs as objects decides as it does by columns."""
+    """Columns, objects, or now these and now those: decisions and accounts are the same.
+
+    Outages hit jobs, whose losses befall them while they run: these are booked by object.
+    """
     trace = generate_trace(20, seed, load=1.5, cloud_gpus=8)
+    span = trace.end - trace.start
     sites = cluster(8, 2, tide="daily", start_s=trace.start, end_s=trace.end)
+    outages = draw_outages(
+        sites, "edge", span / 4, span / 20, start_s=trace.start, end_s=trace.end, seed=seed
+    )
     jobs = [dataclasses.replace(j, restart_s=20.0, migration_s=60.0) for j in trace.jobs()]
+    draw = random.Random(seed)
+    histories = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(edgeflow, "COLUMNS_FROM", 0)
-        by_columns = simulate(jobs, sites, name)
-    policy = make_policy(name)
-    by_objects = simulate(
-        jobs,
-        sites,
-        Scripted(lambda state: policy.decide(dataclasses.replace(state, jobs=tuple(state.jobs)))),
-    )
-    assert by_objects.allocations == by_columns.allocations
-    assert by_objects.outcomes == by_columns.outcomes
+        for share in (0.0, 0.5, 1.0):
+            policy = make_policy(name)
+
+            def rule(state, policy=policy, share=share):
+                if draw.random() < share:
+                    state = dataclasses.replace(state, jobs=tuple(state.jobs))
+                return policy.decide(state)
+
+            histories.append(simulate(jobs, sites, Scripted(rule), outages=outages, log=True))
+    for one in histories[1:]:
+        assert one.allocations == histories[0].allocations
+        assert one.outcomes == histories[0].outcomes
+        assert one.stalls == histories[0].stalls
+        assert [e.running for e in one.events] == [e.running for e in histories[0].events]
