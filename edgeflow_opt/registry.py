@@ -56,6 +56,11 @@ class Registry:
         UsageError
             If there is none of that name, or its plug-in cannot be loaded.
         """
+        if not isinstance(name, str):
+            raise UsageError(
+                f"{self._what}: must be a name, got {type(name).__name__}; known are "
+                f"{', '.join(self.names())}"
+            )
         if name in self._built_in:
             module, _, attribute = self._built_in[name].partition(":")
             with IMPORTING:

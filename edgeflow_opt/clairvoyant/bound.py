@@ -22,9 +22,12 @@ from edgeflow_opt.clairvoyant.schedules import (
     simulated,
 )
 from edgeflow_opt.errors import UsageError, is_ctrl_c
-from edgeflow_opt.problem.data import Limit
+from edgeflow_opt.problem.data import MAX_MAGNITUDE, Limit
+from edgeflow_opt.problem.validation import is_number, is_whole, shown
 from edgeflow_opt.simulation.inputs import check_inputs
+from edgeflow_opt.solvers.base import SolveOptions
 from edgeflow_opt.solvers.bounds import FLOAT_SLACK, attainable_step, rounded_down
+from edgeflow_opt.solvers.front import checked_options
 from edgeflow_opt.solvers.kernels import CLAIRVOYANT, GREEDY, PRICE, warm_up
 
 if TYPE_CHECKING:
@@ -175,17 +178,21 @@ def clairvoyant_bound(
     """
     warm_up(CLAIRVOYANT, *((GREEDY, PRICE) if schedule else ()))
     begin = time.perf_counter()
-    if time_limit_s is not None and not (0.0 < time_limit_s < math.inf):
-        raise UsageError(
-            f"option time_limit_s: must be a finite number above 0 or None, got {time_limit_s!r}"
-        )
-    if isinstance(max_intervals, bool) or not (
-        isinstance(max_intervals, int) and max_intervals >= 1
+    if time_limit_s is not None and not (
+        is_number(time_limit_s) and 0.0 < time_limit_s <= MAX_MAGNITUDE
     ):
         raise UsageError(
-            f"option max_intervals: must be a whole number >= 1, got {max_intervals!r}"
+            "option time_limit_s: must be a finite number above 0 or None, got "
+            f"{shown(time_limit_s)}"
         )
-    check_inputs(jobs, sites)
+    if not (is_whole(max_intervals) and max_intervals >= 1):
+        raise UsageError(
+            f"option max_intervals: must be a whole number >= 1, got {shown(max_intervals)}"
+        )
+    checked_options(
+        SolveOptions(), {"seed": seed, "workers": workers, "deterministic": deterministic}
+    )
+    jobs, sites = check_inputs(jobs, sites)
     work = _Work(jobs, sites, max_intervals)
     limit_s = math.inf if time_limit_s is None else time_limit_s
     end = begin + limit_s

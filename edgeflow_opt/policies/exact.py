@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import math
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ from edgeflow_opt.problem import (
     evaluate,
 )
 from edgeflow_opt.problem.arrays import arrays_of
-from edgeflow_opt.problem.data import MAX_MAGNITUDE, WORK_TOLERANCE
+from edgeflow_opt.problem.data import MAX_MAGNITUDE, MAX_SLOTS, WORK_TOLERANCE
+from edgeflow_opt.problem.validation import is_number, is_whole, shown
 from edgeflow_opt.solvers import SOLVERS, solve
 from edgeflow_opt.solvers.kernels import BY_LEVELS, LEFTOVERS, PRICE
 from edgeflow_opt.solvers.leftovers import hand_on_leftovers
@@ -413,12 +415,18 @@ def rolling_grid(now: float, end: float, slot_s: float, max_slots: int) -> Grid:
     >>> rolling_grid(30.0, 1500.0, slot_s=60.0, max_slots=8).boundaries
     (30.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0)
     """
-    if not (math.isfinite(now) and math.isfinite(end)):
-        raise UsageError(f"rolling grid: now and end must be finite, got {now!r} and {end!r}")
-    if not 0.0 < slot_s < math.inf:
-        raise UsageError(f"option slot_s: must be a number of seconds above 0, got {slot_s!r}")
-    if max_slots < 1:
-        raise UsageError(f"option max_slots: must be a whole number >= 1, got {max_slots!r}")
+    for value in (now, end):
+        if not (is_number(value) and abs(value) <= sys.float_info.max):
+            raise UsageError(
+                f"rolling grid: now and end must be finite, got {shown(now)} and {shown(end)}"
+            )
+    if not (is_number(slot_s) and 0.0 < slot_s <= sys.float_info.max):
+        raise UsageError(f"option slot_s: must be a number of seconds above 0, got {shown(slot_s)}")
+    if not (is_whole(max_slots) and 1 <= max_slots <= MAX_SLOTS):
+        raise UsageError(
+            f"option max_slots: must be a whole number from 1 to {MAX_SLOTS}, got "
+            f"{shown(max_slots)}"
+        )
     # Boundaries have to differ on the clock, which may be at 1e15 s.
     slot_s = max(slot_s, 4.0 * math.ulp(now))
     first = now + slot_s

@@ -13,21 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from edgeflow_opt.errors import UsageError
-from edgeflow_opt.problem.data import SolveStatus
+from edgeflow_opt.errors import ScheduleError, UsageError
+from edgeflow_opt.problem.data import EpochProblem, Schedule, SolveStatus
 from edgeflow_opt.problem.evaluate import by_job, evaluate_groups, outcome_of
 from edgeflow_opt.problem.runs import LossRule, RunKind, instance_loss, runs_of, with_stalls
+from edgeflow_opt.problem.types import expect, explained
 
 if TYPE_CHECKING:
-    from edgeflow_opt.problem.data import (
-        Allocation,
-        EpochProblem,
-        Job,
-        ObjectiveValue,
-        Outcome,
-        Schedule,
-        Site,
-    )
+    from edgeflow_opt.problem.data import Allocation, Job, ObjectiveValue, Outcome, Site
 
 #: Relative tolerance for reported numbers (levels, the bound).
 REPORT_TOLERANCE = 1e-6
@@ -125,7 +118,24 @@ def check(problem: EpochProblem, schedule: Schedule) -> CheckReport:
     -------
     report
         All violations; ``report.valid`` where there are none.
+
+    Raises
+    ------
+    UsageError
+        If `problem` is no instance or `schedule` no schedule.
+    ScheduleError
+        If what is in the schedule is of types with which nothing can be reckoned.
     """
+    expect("argument problem", problem, EpochProblem, "read_problem(path) reads one from a file")
+    expect(
+        "argument schedule", schedule, Schedule,
+        "of a result give result.schedule; read_schedule(path) reads one from a file",
+    )  # fmt: skip
+    with explained(ScheduleError, ("schedule", schedule, Schedule)):
+        return _checked(problem, schedule)
+
+
+def _checked(problem: EpochProblem, schedule: Schedule) -> CheckReport:
     violations: list[Violation] = []
     usable: list[Allocation] = []
     is_plain = _plain_rule(problem)
@@ -609,7 +619,8 @@ def _claim_violations(
             kind="bound", amount=reached - schedule.bound,
             message=f"bound {schedule.bound:g} is below the value {reached:g} reached",
         )  # fmt: skip
-    if schedule.status is SolveStatus.OPTIMAL and (
+    # A plain text is equal to it.
+    if schedule.status == SolveStatus.OPTIMAL and (
         schedule.bound is None or schedule.bound > reached + tolerance
     ):
         yield Violation(

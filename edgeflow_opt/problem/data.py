@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -23,7 +23,42 @@ WORK_TOLERANCE = 1e-6
 #: Largest magnitude of any number in an instance.
 MAX_MAGNITUDE = 1e15
 
+#: Most slots of a uniform grid: more is a mistake that would fill the memory.
+MAX_SLOTS = 10_000_000
+
 SiteKind = Literal["cloud", "edge"]
+
+_PLAIN = frozenset({int, float, str, bool, type(None)})
+
+
+def plain(value: Any) -> Any:
+    """Return `value` in plain Python: lists and arrays as tuples, numbers of numpy as such of Python.
+
+    What is none of these comes back as it is, for the validation to judge.
+    """
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple([item if type(item) in _PLAIN else plain(item) for item in value])
+    # Numbers, texts and arrays of numpy, and what is like them.
+    to_plain = getattr(value, "tolist", None)
+    return plain(to_plain()) if callable(to_plain) and not isinstance(value, type) else value
+
+
+def as_tuple(parts: Any) -> Any:
+    """Return several objects, given in whatever way, as a tuple; what is none of that as it is."""
+    if not isinstance(parts, Iterable) or isinstance(parts, (str, bytes, Mapping)):
+        return parts
+    # An array without dimensions says that it can be walked through, and cannot.
+    return parts if getattr(parts, "shape", None) == () else tuple(parts)
+
+
+def make_plain(part: Any, names: Iterable[str]) -> None:
+    """Put the fields of a frozen object in plain Python."""
+    for name in names:
+        value = getattr(part, name)
+        if type(value) not in _PLAIN:
+            object.__setattr__(part, name, plain(value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +80,9 @@ class Mode:
     gpus: int
     rate: float
 
+    def __post_init__(self) -> None:
+        make_plain(self, self.__slots__)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
@@ -61,6 +99,9 @@ class Running:
     site: str
     gpus: int
     loss_left_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        make_plain(self, self.__slots__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +157,11 @@ class Job:
     malleable: bool = True
     requested_gpus: int | None = None
 
+    def __post_init__(self) -> None:
+        if type(self.modes) is not tuple:
+            object.__setattr__(self, "modes", plain(self.modes))
+        make_plain(self, _FIELDS_OF_JOBS)
+
     @property
     def required(self) -> float:
         """Credit at which the job completes: ``work * (1 - 1e-6)`` iterations."""
@@ -132,6 +178,10 @@ class Job:
             if mode.gpus == gpus and mode.site == site:
                 return mode
         return None
+
+
+#: All but the modes, which put themselves in plain Python; there are many jobs.
+_FIELDS_OF_JOBS = tuple(part.name for part in dataclasses.fields(Job) if part.name != "modes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +216,9 @@ class Site:
     memory_gib: float | None = None
     price: float = 1.0
 
+    def __post_init__(self) -> None:
+        make_plain(self, self.__slots__)
+
     def units(self, mode: Mode) -> int:
         """Return the units that `mode` takes on this site."""
         return mode.gpus if self.kind == "cloud" else 1
@@ -197,9 +250,32 @@ class Grid:
 
     boundaries: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        make_plain(self, self.__slots__)
+
     @classmethod
     def uniform(cls, now: float, slot_s: float, num_slots: int) -> Grid:
-        """Return `num_slots` slots of `slot_s` seconds each from `now`."""
+        """Return `num_slots` slots of `slot_s` seconds each from `now`.
+
+        Raises
+        ------
+        UsageError
+            If a number makes no sense.
+        """
+        from edgeflow_opt.errors import UsageError
+        from edgeflow_opt.problem.validation import is_number, is_whole, shown
+
+        for name, value in (("now", now), ("slot_s", slot_s)):
+            if not (is_number(value) and abs(value) <= MAX_MAGNITUDE):
+                raise UsageError(
+                    f"Grid.uniform, {name}: must be a number of magnitude at most 1e15, got "
+                    f"{shown(value)}"
+                )
+        if not (is_whole(num_slots) and 1 <= num_slots <= MAX_SLOTS):
+            raise UsageError(
+                f"Grid.uniform, num_slots: must be a whole number from 1 to {MAX_SLOTS}, got "
+                f"{shown(num_slots)}"
+            )
         return cls(tuple(now + slot_s * index for index in range(num_slots + 1)))
 
     @property
@@ -234,6 +310,9 @@ class Weights:
     leftover: float = 0.0
     cost: float = 0.0
     reconfigurations: float = 0.0
+
+    def __post_init__(self) -> None:
+        make_plain(self, self.__slots__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,6 +437,8 @@ class EpochProblem:
         from edgeflow_opt.errors import InstanceError
         from edgeflow_opt.problem.validation import faults_of
 
+        for name in ("sites", "jobs", "constraints"):
+            object.__setattr__(self, name, as_tuple(getattr(self, name)))
         faults = faults_of(self.grid, self.sites, self.jobs, self.objective, self.constraints)
         if faults:
             raise InstanceError(tuple(faults))

@@ -8,11 +8,13 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from edgeflow_opt.problem.data import Allocation, ObjectiveValue, Outcome
+from edgeflow_opt.errors import ScheduleError
+from edgeflow_opt.problem.data import Allocation, EpochProblem, ObjectiveValue, Outcome, as_tuple
 from edgeflow_opt.problem.runs import completion_of, credit_by, runs_of
+from edgeflow_opt.problem.types import expect, explained
 
 if TYPE_CHECKING:
-    from edgeflow_opt.problem.data import EpochProblem, Job
+    from edgeflow_opt.problem.data import Job
     from edgeflow_opt.problem.runs import Run
 
 _START = operator.attrgetter("start")
@@ -73,8 +75,18 @@ def evaluate(
         See :class:`~edgeflow_opt.problem.data.ObjectiveValue`.
     outcomes
         One per job, in the order of the instance.
+
+    Raises
+    ------
+    UsageError
+        If `problem` is no instance.
+    ScheduleError
+        If what is in the allocations is of types with which nothing can be reckoned.
     """
-    return evaluate_groups(problem, by_job(problem.jobs, allocations))
+    expect("argument problem", problem, EpochProblem, "read_problem(path) reads one from a file")
+    allocations = as_tuple(allocations)
+    with explained(ScheduleError, ("schedule", allocations, tuple[Allocation, ...])):
+        return evaluate_groups(problem, by_job(problem.jobs, allocations))
 
 
 def evaluate_groups(

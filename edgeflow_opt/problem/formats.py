@@ -33,9 +33,11 @@ from edgeflow_opt.problem.data import (
     Site,
     SolveStatus,
     Weights,
+    plain,
 )
 from edgeflow_opt.problem.files import read_bytes, write_text
 from edgeflow_opt.problem.parsing import convert_document, parse_json, whole_numbers
+from edgeflow_opt.problem.types import expect, explained, type_faults
 from edgeflow_opt.problem.validation import part_faults
 
 EPOCH_FORMAT = "edgeflow-epoch/1"
@@ -331,7 +333,14 @@ def job_of_wire(wire: WireJob) -> Job:
 
 
 def problem_to_dict(problem: EpochProblem) -> dict[str, Any]:
-    """Return `problem` as a JSON-ready document; defaults are left out."""
+    """Return `problem` as a JSON-ready document; defaults are left out.
+
+    Raises
+    ------
+    UsageError
+        If `problem` is no instance.
+    """
+    expect("argument problem", problem, EpochProblem, "make one by EpochProblem(…)")
     weights = problem.objective.weights
     wire = WireEpoch(
         format="edgeflow-epoch/1",
@@ -406,7 +415,21 @@ def schedule_from_dict(document: Any, source: str = "") -> Schedule:
 
 
 def schedule_to_dict(schedule: Schedule) -> dict[str, Any]:
-    """Return `schedule` as a JSON-ready document; `levels` is present where they are told."""
+    """Return `schedule` as a JSON-ready document; `levels` is present where they are told.
+
+    Raises
+    ------
+    UsageError
+        If `schedule` is no schedule.
+    ScheduleError
+        If its fields are of types of which no document can be made.
+    """
+    expect("argument schedule", schedule, Schedule, "of a result give result.schedule")
+    with explained(ScheduleError, ("schedule", schedule, Schedule)):
+        return _document_of(schedule)
+
+
+def _document_of(schedule: Schedule) -> dict[str, Any]:
     value = schedule.objective
     levels = [
         {"level": r.level, "value": r.value, "bound": r.bound, "optimal": r.optimal}
@@ -442,7 +465,18 @@ def schedule_to_dict(schedule: Schedule) -> dict[str, Any]:
 
 def dumps(document: dict[str, Any]) -> str:
     """Return a JSON-ready document as text: one object of a list a line, as people diff it."""
-    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
+    return msgspec.json.format(_ENCODER.encode(document), indent=1).decode() + "\n"
+
+
+def _encodable(value: Any) -> Any:
+    """Return a number of numpy as one of Python."""
+    found = plain(value)
+    if found is value:
+        raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+    return found
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_encodable)
 
 
 def read_problem(path: str | Path) -> EpochProblem:
@@ -458,7 +492,13 @@ def read_problem(path: str | Path) -> EpochProblem:
 
 
 def write_problem(problem: EpochProblem, path: str | Path) -> None:
-    """Write an instance to a JSON file: whole or not at all."""
+    """Write an instance to a JSON file: whole or not at all.
+
+    Raises
+    ------
+    UsageError
+        If `problem` is no instance.
+    """
     write_text(path, dumps(problem_to_dict(problem)))
 
 
@@ -475,7 +515,19 @@ def read_schedule(path: str | Path) -> Schedule:
 
 
 def write_schedule(schedule: Schedule, path: str | Path) -> None:
-    """Write a schedule to a JSON file: whole or not at all."""
+    """Write a schedule to a JSON file: whole or not at all.
+
+    Raises
+    ------
+    UsageError
+        If `schedule` is no schedule.
+    ScheduleError
+        If a field of it is of a type that the format has not; all are named, nothing is written.
+    """
+    expect("argument schedule", schedule, Schedule, "of a result give result.schedule")
+    faults = tuple(type_faults(schedule, Schedule, "schedule"))
+    if faults:
+        raise ScheduleError(faults)
     write_text(path, dumps(schedule_to_dict(schedule)))
 
 

@@ -11,13 +11,13 @@ import itertools
 import math
 import reprlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from edgeflow_opt.errors import Fault
+from edgeflow_opt.problem.data import Grid, Job, Mode, Objective, Running, Site, Weights
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.constraints.base import Constraint
-    from edgeflow_opt.problem.data import Grid, Job, Objective, Site
 
 _MAX = 1e15
 #: Positive numbers below this would leave the range of floating point in quotients.
@@ -56,6 +56,21 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
+def _bare(name: Any) -> str:
+    """Return a name as it is, anything else as :func:`shown`."""
+    return name if isinstance(name, str) else shown(name)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether `value` is a number of Python; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether `value` is an integer of Python; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def faults_of(
     grid: Grid,
     sites: Sequence[Site],
@@ -64,13 +79,16 @@ def faults_of(
     constraints: tuple[Constraint, ...] = (),
 ) -> list[Fault]:
     """Return every fault of an instance given by its parts; an empty list where it is valid."""
-    faults = list(_grid_faults(grid.boundaries))
-    now = grid.boundaries[0] if grid.boundaries and not faults else None
+    faults = list(_grid_faults(grid))
+    now = None if faults else grid.boundaries[0]
+    wrong = [*parts_faults("sites", sites, Site), *parts_faults("jobs", jobs, Job)]
+    if wrong:
+        return [*faults, *wrong]
     if not sites:
         faults.append(Fault("instance", "sites", "at least one site is needed"))
     faults += part_faults(now, sites, jobs, [site.name for site in sites], [job.id for job in jobs])
     faults += _objective_faults(objective)
-    if constraints != ():
+    if type(constraints) is not tuple or constraints:
         from edgeflow_opt.problem.constraints.registry import constraint_faults
 
         bad = constraint_faults(constraints)
@@ -78,6 +96,25 @@ def faults_of(
         if not bad:
             faults += _parameter_faults(grid, sites, jobs, constraints)
     return faults
+
+
+def _of_kind(owner: str, field: str, value: Any, kind: type) -> Iterator[Fault]:
+    """Yield the fault of what should be an object of a data class of the package."""
+    if not isinstance(value, kind):
+        yield Fault(
+            owner, field, f"must be a {kind.__name__}", shown(value),
+            f"make one by {kind.__name__}(…); documents are read by problem_from_dict",
+        )  # fmt: skip
+
+
+def parts_faults(field: str, parts: Any, kind: type) -> Iterator[Fault]:
+    """Yield the faults of what should be several objects of a data class of the package."""
+    if not isinstance(parts, (tuple, list)):
+        yield Fault("instance", field, f"must be a tuple of {kind.__name__}", shown(parts))
+        return
+    for index, part in enumerate(parts):
+        if not isinstance(part, kind):
+            yield from _of_kind("instance", f"{field}[{index}]", part, kind)
 
 
 def _parameter_faults(
@@ -118,7 +155,7 @@ def part_faults(
     for site in sites:
         yield from _site_faults(site, now)
     yield from _duplicates("site", site_names)
-    known = dict.fromkeys(site_names)
+    known = dict.fromkeys(name for name in site_names if isinstance(name, str))
     for job in jobs:
         yield from _job_faults(job, known, now)
     yield from _duplicates("job", job_ids)
@@ -134,7 +171,7 @@ def _number(
     whole: bool = False,
 ) -> Iterator[Fault]:
     """Yield the fault of a number, if it has one."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         yield Fault(owner, field, "must be a number", shown(value))
     elif value != value or value in (math.inf, -math.inf):
         yield Fault(owner, field, "must be a finite number", shown(value))
@@ -179,7 +216,9 @@ def _text(owner: str, field: str, value: Any) -> Iterator[Fault]:
 def _duplicates(what: str, names: Iterable[str]) -> Iterator[Fault]:
     seen: dict[str, int] = {}
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
+        # What is no text has a fault of its own.
+        if isinstance(name, str):
+            seen[name] = seen.get(name, 0) + 1
     for name, count in seen.items():
         if count > 1:
             field = "id" if what == "job" else "name"
@@ -189,8 +228,15 @@ def _duplicates(what: str, names: Iterable[str]) -> Iterator[Fault]:
             )  # fmt: skip
 
 
-def _grid_faults(boundaries: Sequence[float]) -> Iterator[Fault]:
+def _grid_faults(grid: Grid) -> Iterator[Fault]:
     owner = "instance"
+    if not isinstance(grid, Grid):
+        yield from _of_kind(owner, "grid", grid, Grid)
+        return
+    boundaries = grid.boundaries
+    if not isinstance(boundaries, tuple):
+        yield Fault(owner, "grid", "must be a tuple of times", shown(boundaries))
+        return
     if len(boundaries) < 2:
         yield Fault(
             owner, "grid", "needs at least two boundaries", shown(list(boundaries)),
@@ -217,7 +263,7 @@ def _grid_faults(boundaries: Sequence[float]) -> Iterator[Fault]:
 def _site_faults(site: Site, now: float | None) -> Iterator[Fault]:
     owner = f"site {shown(site.name)}"
     yield from _name(owner, "name", site.name)
-    if site.kind not in ("cloud", "edge"):
+    if not isinstance(site.kind, str) or site.kind not in ("cloud", "edge"):
         yield Fault(owner, "kind", "must be 'cloud' or 'edge'", shown(site.kind))
     yield from _text(owner, "gpu_type", site.gpu_type)
     if site.gpus_per_node is not None:
@@ -225,11 +271,23 @@ def _site_faults(site: Site, now: float | None) -> Iterator[Fault]:
     if site.memory_gib is not None:
         yield from _number(owner, "memory_gib", site.memory_gib, nonnegative=True)
     yield from _number(owner, "price", site.price, nonnegative=True)
-    if not site.capacity:
+    if site.capacity == ():
         yield Fault(owner, "capacity", "needs at least one step [time, units]")
         return
+    if not isinstance(site.capacity, tuple):
+        yield Fault(
+            owner, "capacity", "must be a tuple of steps (time, units)", shown(site.capacity),
+            "of what never changes give ((now, units),)",
+        )  # fmt: skip
+        return
     bad: list[Fault] = []
-    for index, (time, units) in enumerate(site.capacity):
+    for index, step in enumerate(site.capacity):
+        if not (isinstance(step, tuple) and len(step) == 2):
+            bad.append(
+                Fault(owner, f"capacity[{index}]", "must be a step (time, units)", shown(step))
+            )
+            continue
+        time, units = step
         bad += _number(owner, f"capacity[{index}][0]", time)
         bad += _number(owner, f"capacity[{index}][1]", units, nonnegative=True, whole=True)
     yield from bad
@@ -257,7 +315,7 @@ def _job_faults(job: Job, sites: Collection[str], now: float | None) -> Iterator
         bad = list(_number(owner, "deadline", job.deadline))
         deadline_ok = not bad
         yield from bad
-    elif job.must_meet:
+    elif job.must_meet is True:
         yield Fault(
             owner, "must_meet", "needs a deadline", "deadline null",
             "give a deadline or drop must_meet",
@@ -281,27 +339,35 @@ def _job_faults(job: Job, sites: Collection[str], now: float | None) -> Iterator
     yield from _number(owner, "migration_s", job.migration_s, nonnegative=True)
     if job.requested_gpus is not None:
         yield from _number(owner, "requested_gpus", job.requested_gpus, positive=True, whole=True)
-    yield from _mode_faults(owner, job, sites)
-    yield from _history_faults(owner, job, sites, now if arrival_ok else None)
+    if isinstance(job.modes, tuple):
+        yield from _mode_faults(owner, job, sites)
+        yield from _history_faults(owner, job, sites, now if arrival_ok else None)
+    else:
+        yield Fault(owner, "modes", "must be a tuple of Mode", shown(job.modes))
 
 
 def _mode_faults(owner: str, job: Job, sites: Collection[str]) -> Iterator[Fault]:
-    if not job.modes:
+    if job.modes == ():
         yield Fault(owner, "modes", "needs at least one mode")
     seen: set[tuple[str, Any]] = set()
     for index, mode in enumerate(job.modes):
         where = f"modes[{index}]"
+        if not isinstance(mode, Mode):
+            yield from _of_kind(owner, where, mode, Mode)
+            continue
         yield from _number(owner, f"{where}.gpus", mode.gpus, positive=True, whole=True)
         yield from _number(owner, f"{where}.rate", mode.rate, positive=True)
-        if mode.site not in sites:
+        if not isinstance(mode.site, str) or mode.site not in sites:
             yield Fault(
                 owner, f"{where}.site", "must name a site of the instance", shown(mode.site),
                 f"sites are {shown(list(sites))}",
             )  # fmt: skip
+        if not isinstance(mode.site, str) or not is_number(mode.gpus):
+            continue
         if (mode.site, mode.gpus) in seen:
             yield Fault(
                 owner, where, "each (site, gpus) may stand once only",
-                f"({mode.site}, {mode.gpus}) again", "drop one of the two",
+                f"({mode.site}, {shown(mode.gpus)}) again", "drop one of the two",
             )  # fmt: skip
         seen.add((mode.site, mode.gpus))
 
@@ -310,7 +376,8 @@ def _history_faults(
     owner: str, job: Job, sites: Collection[str], now: float | None
 ) -> Iterator[Fault]:
     """Yield faults of `running` and `last_site`: what the job did before now."""
-    if job.last_site is not None and job.last_site not in sites:
+    last_site = job.last_site
+    if last_site is not None and (not isinstance(last_site, str) or last_site not in sites):
         yield Fault(
             owner, "last_site", "must name a site of the instance", shown(job.last_site),
             f"sites are {shown(list(sites))}",
@@ -318,13 +385,17 @@ def _history_faults(
     running = job.running
     if running is None:
         return
+    if not isinstance(running, Running):
+        yield from _of_kind(owner, "running", running, Running)
+        return
     yield from _number(owner, "running.loss_left_s", running.loss_left_s, nonnegative=True)
-    if job.mode(running.site, running.gpus) is None:
+    key = (running.site, running.gpus)
+    if not any(isinstance(m, Mode) and (m.site, m.gpus) == key for m in job.modes):
         yield Fault(
             owner, "running", "must be one of the job's modes (site and gpus)",
-            f"({running.site}, {running.gpus})", "add that mode, or set running to null",
+            f"({_bare(running.site)}, {shown(running.gpus)})", "add that mode, or set running to null",
         )  # fmt: skip
-    if job.last_site is not None and job.last_site != running.site:
+    if isinstance(last_site, str) and last_site != running.site:
         yield Fault(
             owner, "last_site", f"must equal the site of running, {shown(running.site)}",
             shown(job.last_site), "leave last_site out for a running job",
@@ -338,21 +409,31 @@ def _history_faults(
 
 def _objective_faults(objective: Objective) -> Iterator[Fault]:
     owner = "objective"
-    if objective.mode not in ("lexicographic", "weighted"):
+    if not isinstance(objective, Objective):
+        yield from _of_kind("instance", owner, objective, Objective)
+        return
+    weights = objective.weights
+    if weights is not None and not isinstance(weights, Weights):
+        yield Fault(
+            owner, "weights", "must be a Weights", shown(weights),
+            "in Python write Weights(met=1, cost=1e-6)",
+        )  # fmt: skip
+        return
+    if not isinstance(objective.mode, str) or objective.mode not in ("lexicographic", "weighted"):
         yield Fault(owner, "mode", "must be 'lexicographic' or 'weighted'", shown(objective.mode))
         return
-    if objective.mode == "lexicographic" and objective.weights is not None:
+    if objective.mode == "lexicographic" and weights is not None:
         yield Fault(
             owner, "weights", "go with mode 'weighted' only", remedy="set mode or drop weights"
         )
     if objective.mode == "weighted":
-        if objective.weights is None:
+        if weights is None:
             yield Fault(
                 owner, "weights", "mode 'weighted' needs weights",
-                remedy='give for example {"met": 1, "cost": 1e-6}',
+                remedy="give for example met 1 and cost 1e-6: in a document "
+                '{"met": 1, "cost": 1e-6}, in Python Weights(met=1, cost=1e-6)',
             )  # fmt: skip
             return
-        weights = objective.weights
         bad = [
             fault
             for name in ("met", "progress", "leftover", "cost", "reconfigurations")

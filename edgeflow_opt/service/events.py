@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -11,6 +12,7 @@ from msgspec import Meta, Struct
 
 from edgeflow_opt.errors import EventError, Fault
 from edgeflow_opt.problem import Job
+from edgeflow_opt.problem.data import make_plain
 from edgeflow_opt.problem.formats import WireJob, job_of_wire, wire_job
 from edgeflow_opt.problem.parsing import convert_document, convert_part
 from edgeflow_opt.problem.validation import shown
@@ -44,6 +46,9 @@ class Event:
     """
 
     time: float
+
+    def __post_init__(self) -> None:
+        make_plain(self, (part.name for part in dataclasses.fields(self)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.problem.data import as_tuple, plain
+from edgeflow_opt.problem.validation import is_number, is_whole, shown
 from edgeflow_opt.solvers import SOLVERS
 
 
@@ -54,19 +56,30 @@ class SessionOptions:
     margin: float = 0.5
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rungs", plain(as_tuple(self.rungs)))
+        if not isinstance(self.rungs, tuple):
+            raise UsageError(
+                f"option rungs: must be a tuple of names of solvers, got {shown(self.rungs)}"
+            )
         for rung in self.rungs:
+            if not isinstance(rung, str):
+                raise UsageError(f"option rungs: must be names of solvers, got {shown(rung)}")
             if ":" not in rung and rung not in SOLVERS.names():
                 SOLVERS.get(rung)  # says which there are
-        if not (isinstance(self.slot_s, (int, float)) and 0.0 < self.slot_s < 1e15):
+        if not (is_number(self.slot_s) and 0.0 < self.slot_s < 1e15):
             raise UsageError(
-                f"option slot_s: must be a number of seconds above 0, got {self.slot_s!r}"
+                f"option slot_s: must be a number of seconds above 0, got {shown(self.slot_s)}"
             )
-        if self.follow not in ("plan", "select"):
-            raise UsageError(f"option follow: must be 'plan' or 'select', got {self.follow!r}")
-        if not (isinstance(self.margin, (int, float)) and 0.0 <= self.margin < 1e15):
-            raise UsageError(f"option margin: must be a number >= 0, got {self.margin!r}")
+        if not isinstance(self.leftovers, bool):
+            raise UsageError(
+                f"option leftovers: must be true or false, got {shown(self.leftovers)}"
+            )
+        if not isinstance(self.follow, str) or self.follow not in ("plan", "select"):
+            raise UsageError(f"option follow: must be 'plan' or 'select', got {shown(self.follow)}")
+        if not (is_number(self.margin) and 0.0 <= self.margin < 1e15):
+            raise UsageError(f"option margin: must be a number >= 0, got {shown(self.margin)}")
         for name, least, most in (("max_slots", 1, 10_000), ("seed", 0, 2**31 - 1)):
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            if not is_whole(value) or not least <= value <= most:
                 rule = f"must be a whole number from {least} to {most}"
-                raise UsageError(f"option {name}: {rule}, got {value!r}")
+                raise UsageError(f"option {name}: {rule}, got {shown(value)}")

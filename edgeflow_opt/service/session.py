@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import threading
 import time
 from collections import deque
@@ -12,8 +11,11 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from edgeflow_opt.errors import UsageError
-from edgeflow_opt.problem import EpochProblem, Grid, Site
+from edgeflow_opt.errors import EventError, Fault, UsageError
+from edgeflow_opt.problem import MAX_MAGNITUDE, EpochProblem, Grid, Site
+from edgeflow_opt.problem.data import as_tuple
+from edgeflow_opt.problem.types import expect
+from edgeflow_opt.problem.validation import is_number, shown
 from edgeflow_opt.service.decide import DecisionMaker
 from edgeflow_opt.service.decision import SessionDecision
 from edgeflow_opt.service.events import MAX_CLOCK
@@ -90,11 +92,13 @@ class EpochSession:
         isolated: bool = True,
     ) -> None:
         _check_clock(now)
+        if options is not None:
+            expect("argument options", options, SessionOptions, "make one by SessionOptions(…)")
         changes: dict[str, Any] = {} if objective is None else {"objective": objective}
         problem = EpochProblem(
-            grid=Grid((now, later_than(now))), sites=tuple(sites), jobs=tuple(jobs), **changes
+            grid=Grid((now, later_than(now))), sites=as_tuple(sites), jobs=as_tuple(jobs), **changes
         )
-        self._options = options or SessionOptions()
+        self._options = SessionOptions() if options is None else options
         self._memory = SessionMemory(ClusterView.of(problem))
         self._batches: deque[str] = deque(maxlen=_BATCHES)
         self._lock = threading.Lock()
@@ -212,22 +216,24 @@ class EpochSession:
         EventError
             With every event that makes no sense; nothing has changed then.
         """
-        events = tuple(events)
+        taken: tuple[Event, ...] = as_tuple(events)
+        if not isinstance(taken, tuple):
+            raise EventError((Fault("events", "", "must be a list of events", shown(taken)),))
         with self._lock:
             if batch is not None and batch in self._batches:
                 return 0
-            view = self._memory.view.after(events)
+            view = self._memory.view.after(taken)
             if commit is not None:
                 commit()
             self._memory = dataclasses.replace(
                 self._memory,
                 view=view,
-                settled=self._memory.settled and not events,
-                sequence=self._memory.sequence + len(events),
+                settled=self._memory.settled and not taken,
+                sequence=self._memory.sequence + len(taken),
             )
             if batch is not None:
                 self._batches.append(batch)
-        return len(events)
+        return len(taken)
 
     def snapshot(self) -> dict[str, Any]:
         """Return all that the session knows as a document of format ``edgeflow-session/1``."""
@@ -267,9 +273,9 @@ class EpochSession:
             If another decision of this session is under way, for all of the limit.
         """
         begin = time.perf_counter()
-        if not _is_number(time_limit_s) or not 0.0 < time_limit_s < math.inf:
+        if not is_number(time_limit_s) or not 0.0 < time_limit_s <= MAX_MAGNITUDE:
             rule = "must be a number of seconds above 0"
-            raise UsageError(f"option time_limit_s: {rule}, got {time_limit_s!r}")
+            raise UsageError(f"option time_limit_s: {rule}, got {shown(time_limit_s)}")
         if now is not None:
             _check_clock(now)
         with self._turn(time_limit_s):
@@ -314,10 +320,6 @@ class EpochSession:
 
 
 def _check_clock(now: float) -> None:
-    if not (_is_number(now) and -MAX_CLOCK <= now <= MAX_CLOCK):
+    if not (is_number(now) and -MAX_CLOCK <= now <= MAX_CLOCK):
         rule = "must be a finite number of seconds of magnitude at most 1e14"
-        raise UsageError(f"option now: {rule}, got {now!r}")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+        raise UsageError(f"option now: {rule}, got {shown(now)}")

@@ -23,7 +23,8 @@ from edgeflow_opt.problem import (
     Running,
     Site,
 )
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.types import type_faults
+from edgeflow_opt.problem.validation import is_number, shown
 from edgeflow_opt.service.events import (
     MAX_CLOCK,
     CapacityChanged,
@@ -215,11 +216,19 @@ class _Draft:
 
     def take(self, event: Event, owner: str) -> None:
         """Take one event, or note what is wrong with it."""
+        if not isinstance(event, Event):
+            self.faults.append(Fault(owner, "", "must be an event of this package", shown(event)))
+            return
         time = event.time
-        if not isinstance(time, (int, float)) or not -MAX_CLOCK <= time <= MAX_CLOCK:
+        if not is_number(time) or not -MAX_CLOCK <= time <= MAX_CLOCK:
             rule = "must be a finite number of magnitude at most 1e14"
             self.faults.append(Fault(owner, "time", rule, shown(time), "give seconds"))
             return
+        if not isinstance(event, JobArrived):
+            wrong = list(type_faults(event, type(event), owner, finite=False))
+            if wrong:
+                self.faults += wrong
+                return
         now = max(self.clock, float(time))
         if isinstance(event, JobArrived):
             faults = self._arrive(event, owner, now)
@@ -238,7 +247,7 @@ class _Draft:
 
     def _arrive(self, event: JobArrived, owner: str, now: float) -> list[Fault]:
         job = event.job
-        if job.id in self.jobs:
+        if isinstance(job, Job) and isinstance(job.id, str) and job.id in self.jobs:
             rule = "must not be the id of an unfinished job"
             return [Fault(owner, "job.id", rule, shown(job.id), "give it another id")]
         faults = self._faults_at(now, owner, jobs=(job,))
@@ -265,7 +274,7 @@ class _Draft:
             del self.jobs[job.id]
             return []
         if isinstance(event, JobProgressed):
-            if not (_is_number(event.work_left) and 0 < event.work_left <= 1e15):
+            if not (is_number(event.work_left) and 0 < event.work_left <= 1e15):
                 rule = "must be above 0 and at most 1e15"
                 way = "a job without work left is told by job_completed"
                 return [Fault(owner, "work_left", rule, shown(event.work_left), way)]
@@ -279,7 +288,7 @@ class _Draft:
                 if mode is None:
                     return [_no_mode(owner, event.site, event.gpus)]
             loss_s = event.loss_left_s
-            if loss_s is not None and not (_is_number(loss_s) and 0 <= loss_s <= 1e15):
+            if loss_s is not None and not (is_number(loss_s) and 0 <= loss_s <= 1e15):
                 return [Fault(owner, "loss_left_s", "must be at least 0", shown(loss_s))]
             if job.arrival is not None and now < job.arrival and mode is not None:
                 return [Fault(owner, "time", f"must not be before its arrival {job.arrival!r}")]
@@ -289,7 +298,7 @@ class _Draft:
             measured = job.mode(event.site, event.gpus)
             if measured is None:
                 return [_no_mode(owner, event.site, event.gpus)]
-            if not (_is_number(event.rate) and 0 < event.rate <= 1e15):
+            if not (is_number(event.rate) and 0 < event.rate <= 1e15):
                 return [Fault(owner, "rate", "must be above 0 and at most 1e15", shown(event.rate))]
             changed = _with_rate(job, measured, event)
         elif isinstance(event, JobRevised):
@@ -345,13 +354,11 @@ def later_than(now: float) -> float:
     return now + max(1.0, 4.0 * math.ulp(now))
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _no_mode(owner: str, site: str | None, gpus: int | None) -> Fault:
     rule = "site and gpus must be one of the job's modes"
-    return Fault(owner, "", rule, f"({site}, {gpus})", "name a mode, or neither for an idle job")
+    return Fault(
+        owner, "", rule, f"({site}, {shown(gpus)})", "name a mode, or neither for an idle job"
+    )
 
 
 def _with_rate(job: Job, measured: Mode, event: RateCorrected) -> Job:

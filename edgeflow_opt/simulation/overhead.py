@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.problem.data import MAX_MAGNITUDE
 from edgeflow_opt.problem.runs import RunKind, instance_loss
+from edgeflow_opt.problem.validation import is_number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,10 +72,23 @@ class FixedLosses:
         Seconds without credit when a run begins on the site of the last one, at least 0.
     migration_s
         The same when it begins on another site, at least 0.
+
+    Raises
+    ------
+    UsageError
+        If one of them is no such number.
     """
 
     restart_s: float = 0.0
     migration_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("restart_s", "migration_s"):
+            value = getattr(self, name)
+            if not (is_number(value) and 0.0 <= value <= MAX_MAGNITUDE):
+                raise UsageError(
+                    f"FixedLosses, {name}: must be a number of seconds >= 0, got {shown(value)}"
+                )
 
     def run_loss(self, job: Job, kind: RunKind, gpus: int) -> float:
         """Return the fixed loss; a first run has none."""

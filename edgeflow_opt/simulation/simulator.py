@@ -14,13 +14,7 @@ import time
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from edgeflow_opt.errors import (
-    EdgeflowError,
-    InvalidScheduleError,
-    PolicyError,
-    UsageError,
-    is_ctrl_c,
-)
+from edgeflow_opt.errors import EdgeflowError, InvalidScheduleError, PolicyError, is_ctrl_c
 from edgeflow_opt.policies.base import ClusterState, Decision
 from edgeflow_opt.policies.columns import ColumnAllocation
 from edgeflow_opt.policies.registry import make_policy
@@ -30,7 +24,7 @@ from edgeflow_opt.problem.runs import RunKind
 from edgeflow_opt.simulation.analyser.estimates import RateEstimates
 from edgeflow_opt.simulation.book import JobBook, SeenJobs
 from edgeflow_opt.simulation.decisions import check_decision
-from edgeflow_opt.simulation.inputs import check_inputs
+from edgeflow_opt.simulation.inputs import check_inputs, check_options
 from edgeflow_opt.simulation.interruptions import Interruptions
 from edgeflow_opt.simulation.ledger import JobLedger
 from edgeflow_opt.simulation.metrics import metrics_of
@@ -140,9 +134,13 @@ def simulate(
     """
     if isinstance(overhead, str):
         overhead = parse_overhead(overhead)
-    if not (0.0 <= merge_s < math.inf):
-        raise UsageError(f"option merge_s: must be a finite number >= 0, got {merge_s!r}")
-    check_inputs(jobs, sites)
+    check_options(
+        policy=policy, overhead=overhead, merge_s=merge_s, reveal_future=reveal_future,
+        outages=outages, placement=placement, analyser=analyser, check=check, log=log,
+        on_event=on_event, name=name,
+    )  # fmt: skip
+    jobs, sites = check_inputs(jobs, sites)
+    outages = tuple(outages)
     if isinstance(policy, str):
         name = name or policy
         policy = make_policy(policy)

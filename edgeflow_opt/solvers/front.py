@@ -8,9 +8,9 @@ import difflib
 import importlib
 import importlib.util
 import logging
-import math
 import sys
 import threading
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -27,8 +27,18 @@ from edgeflow_opt.errors import (
     how_to_install,
     is_ctrl_c,
 )
-from edgeflow_opt.problem import EpochProblem, Limit, Schedule, SolveStatus, check, evaluate
+from edgeflow_opt.problem import (
+    MAX_MAGNITUDE,
+    EpochProblem,
+    Limit,
+    Schedule,
+    SolveStatus,
+    check,
+    evaluate,
+)
 from edgeflow_opt.problem.arrays import arrays_of
+from edgeflow_opt.problem.types import expect
+from edgeflow_opt.problem.validation import is_number, is_whole, shown
 from edgeflow_opt.registry import Registry
 from edgeflow_opt.solvers.base import Draft, SolveOptions, SolveResult, features_of
 from edgeflow_opt.solvers.capacity_prices import CapacityPrices
@@ -45,6 +55,9 @@ logger = logging.getLogger(__name__)
 
 #: Levels of the lexicographic objective: met, progress, leftover, cost, reconfigurations.
 _NUM_LEVELS = 5
+
+#: Most threads that can be asked for.
+_MOST_WORKERS = 1024
 
 #: The solvers by name. Adding one is one module and one line here.
 SOLVERS = Registry(
@@ -115,24 +128,10 @@ def solve(
     CallbackError
         If ``on_progress`` raised; what was found until then comes along.
     """
-    if not isinstance(problem, EpochProblem):
-        raise UsageError(
-            f"argument problem: must be an EpochProblem, got {type(problem).__name__}; "
-            "read_problem(path) reads one from a file"
-        )
-    options = checked_options(options or SolveOptions(), changes)
+    expect("argument problem", problem, EpochProblem, "read_problem(path) reads one from a file")
+    options = checked_options(SolveOptions() if options is None else options, changes)
     chosen: Solver = SOLVERS.get(solver)
     _refuse_what_is_not_supported(chosen, problem, options)
-    if options.warm_start is not None and not isinstance(options.warm_start, Schedule):
-        raise UsageError(
-            f"option warm_start: must be a Schedule, got {type(options.warm_start).__name__}; of a "
-            "result give result.schedule"
-        )
-    if options.prices is not None and not isinstance(options.prices, CapacityPrices):
-        raise UsageError(
-            f"option prices: must be CapacityPrices, got {type(options.prices).__name__}; of a "
-            "result give result.prices"
-        )
     seen, unit = in_unit_of_solvers(problem)
     control = SolveControl(
         options.time_limit_s, options.on_progress, unit.level_1, options.cancelled
@@ -267,6 +266,12 @@ def checked_options(options: SolveOptions, changes: dict[str, Any]) -> SolveOpti
     UsageError
         With the name of the option, the rule, the value and the way out.
     """
+    expect(
+        "argument options",
+        options,
+        SolveOptions,
+        "make one by SolveOptions(…), or name the options",
+    )
     names = [field.name for field in dataclasses.fields(SolveOptions)]
     unknown = [name for name in changes if name not in names]
     if unknown:
@@ -275,33 +280,50 @@ def checked_options(options: SolveOptions, changes: dict[str, Any]) -> SolveOpti
             f"known are {', '.join(names)}"
         )
     options = dataclasses.replace(options, **changes)
-    if options.cancelled is not None and not isinstance(options.cancelled, threading.Event):
+    for name, kind, remedy in (
+        ("cancelled", threading.Event, "give None where nobody will set one"),
+        ("warm_start", Schedule, "of a result give result.schedule"),
+        ("prices", CapacityPrices, "of a result give result.prices"),
+        ("params", Mapping, "give a dict of the solver's own parameters"),
+    ):
+        value = getattr(options, name)
+        if value is not None or name == "params":
+            expect(f"option {name}", value, kind, remedy)
+    if options.on_progress is not None and not callable(options.on_progress):
         raise UsageError(
-            f"option cancelled: must be a threading.Event, got {type(options.cancelled).__name__}"
+            f"option on_progress: must be a function of one argument, got {shown(options.on_progress)}"
         )
     limit = options.time_limit_s
-    if limit is not None and not (_is_number(limit) and math.isfinite(limit) and limit > 0):
+    if limit is not None and not (is_number(limit) and 0 < limit <= MAX_MAGNITUDE):
         raise UsageError(
-            f"option time_limit_s: must be a number of seconds above 0 or None, got {limit!r}"
+            f"option time_limit_s: must be a number of seconds above 0 or None, got {shown(limit)}"
+        )
+    if not isinstance(options.deterministic, bool):
+        raise UsageError(
+            f"option deterministic: must be true or false, got {shown(options.deterministic)}"
         )
     for name, least in (("seed", 0), ("workers", 1), ("levels", 1)):
         value = getattr(options, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise UsageError(f"option {name}: must be a whole number >= {least}, got {value!r}")
+        if not is_whole(value) or value < least:
+            raise UsageError(
+                f"option {name}: must be a whole number >= {least}, got {shown(value)}"
+            )
     if options.levels > _NUM_LEVELS:
-        raise UsageError(f"option levels: must be at most {_NUM_LEVELS}, got {options.levels}")
+        raise UsageError(
+            f"option levels: must be at most {_NUM_LEVELS}, got {shown(options.levels)}"
+        )
+    if options.workers > _MOST_WORKERS:
+        raise UsageError(
+            f"option workers: must be at most {_MOST_WORKERS}, got {shown(options.workers)}"
+        )
     if options.seed >= 2**31:
-        raise UsageError(f"option seed: must be below 2^31, got {options.seed}")
+        raise UsageError(f"option seed: must be below 2^31, got {shown(options.seed)}")
     return options
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean '{close[0]}'? " if close else ""
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _refuse_what_is_not_supported(

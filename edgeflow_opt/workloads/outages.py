@@ -144,7 +144,7 @@ def with_outages(sites: Sequence[Site], outages: Iterable[Outage]) -> tuple[Site
         if outage.units < 1 or outage.first_unit < 0:
             raise UsageError(
                 f"outage of site '{outage.site}' at {outage.start!r} s: must take at least 1 unit "
-                f"from unit 0 on, got {outage.units} from {outage.first_unit}"
+                f"from first_unit 0 on, got {outage.units} from {outage.first_unit}"
             )
         by_site[outage.site].append(outage)
     return tuple(

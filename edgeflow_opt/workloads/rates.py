@@ -12,7 +12,6 @@ Edge rates
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from edgeflow_opt.errors import Fault, TraceError, UsageError
-from edgeflow_opt.problem.data import MAX_MAGNITUDE, Mode
+from edgeflow_opt.problem.data import MAX_MAGNITUDE, Mode, make_plain
 from edgeflow_opt.problem.files import read_bytes
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.types import type_faults
+from edgeflow_opt.problem.validation import is_number, is_whole, shown
 from edgeflow_opt.workloads.table import MAX_FAULTS, Table
 
 #: Rates on 1, 2, 4, ... A100 GPUs, iterations/s, by model and global batch (source: see above).
@@ -82,6 +82,9 @@ class RateProfile:
     batch: int
     rates: tuple[tuple[int, float], ...]
 
+    def __post_init__(self) -> None:
+        make_plain(self, self.__slots__)
+
     @property
     def knee(self) -> int:
         """GPUs of the best rate; of equal rates the fewest."""
@@ -122,6 +125,11 @@ class RateCatalog:
     name: str = ""
 
     def __post_init__(self) -> None:
+        make_plain(self, (part.name for part in dataclasses.fields(self)))
+        for fault in type_faults(
+            self, RateCatalog, f"rate catalog {shown(self.name)}", finite=False
+        ):
+            raise UsageError(str(fault))
         problems = [text for profile in self.profiles for text in _profile_faults(profile)]
         keys = [(profile.model, profile.batch) for profile in self.profiles]
         problems += [
@@ -318,21 +326,16 @@ class RateCatalog:
 
 
 def _is_number(value: object) -> bool:
-    return (
-        isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and abs(value) <= MAX_MAGNITUDE
-    )
+    return is_number(value) and abs(value) <= MAX_MAGNITUDE
 
 
 def _profile_faults(profile: RateProfile) -> list[str]:
     """Return in words what is wrong with a profile."""
-    owner = f"{profile.model} with batch {profile.batch}"
+    owner = f"{profile.model} with batch {shown(profile.batch)}"
     faults = []
     counts = [gpus for gpus, _ in profile.rates]
-    if not profile.model or not isinstance(profile.batch, int) or profile.batch < 1:
-        faults.append(f"{owner}: needs a name and a whole batch of at least 1")
+    if not profile.model or not is_whole(profile.batch) or profile.batch < 1:
+        faults.append(f"{owner}: the model needs a name and a whole batch of at least 1")
     if 1 not in counts:
         faults.append(f"{owner}: a rate on 1 GPU is missing")
     if sorted(set(counts)) != counts or any(not isinstance(g, int) or g < 1 for g in counts):

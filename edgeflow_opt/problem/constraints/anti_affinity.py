@@ -48,7 +48,7 @@ class AntiAffinity(Constraint):
 
     def faults(self, grid: Grid, sites: Sequence[Site], jobs: Sequence[Job]) -> Iterator[Fault]:
         """Yield what is wrong with the parameters."""
-        yield from member_faults(self.type, self.jobs, jobs)
+        yield from member_faults(self.type, self.jobs, jobs, all_by_default=False)
         yield from count_faults(self.type, "most", self.most)
         yield from site_faults(self.type, self.site, sites)
 

@@ -68,7 +68,7 @@ class GpuBudget(Constraint):
         start, end = self._span
         if bad.isdisjoint({"start", "end"}) and start >= end:
             yield Fault(self.type, "end", f"must be after start = {start!r}", shown(end))
-        yield from member_faults(self.type, self.jobs, jobs)
+        yield from member_faults(self.type, self.jobs, jobs, all_by_default=True)
         yield from site_faults(self.type, self.site, sites)
 
     @property

@@ -49,7 +49,7 @@ class GroupQuota(Constraint):
     def faults(self, grid: Grid, sites: Sequence[Site], jobs: Sequence[Job]) -> Iterator[Fault]:
         """Yield what is wrong with the parameters."""
         yield from count_faults(self.type, "gpus", self.gpus)
-        yield from member_faults(self.type, self.jobs, jobs)
+        yield from member_faults(self.type, self.jobs, jobs, all_by_default=True)
         yield from site_faults(self.type, self.site, sites)
 
     def rows(self, problem: EpochProblem, arrays: ProblemArrays) -> LinearRows:

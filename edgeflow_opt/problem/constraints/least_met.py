@@ -44,7 +44,7 @@ class LeastMet(Constraint):
 
     def faults(self, grid: Grid, sites: Sequence[Site], jobs: Sequence[Job]) -> Iterator[Fault]:
         """Yield what is wrong with the parameters."""
-        yield from member_faults(self.type, self.jobs, jobs)
+        yield from member_faults(self.type, self.jobs, jobs, all_by_default=False)
         bad = list(count_faults(self.type, "least", self.least))
         yield from bad
         if not bad and isinstance(self.jobs, tuple):

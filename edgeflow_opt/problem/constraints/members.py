@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.errors import Fault
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.validation import is_whole, shown
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.data import Job, Site
 
 
-def member_faults(owner: str, names: Any, jobs: Sequence[Job]) -> Iterator[Fault]:
-    """Yield the faults of a list of ids of jobs; None = all jobs is none."""
-    if names is None:
+def member_faults(
+    owner: str, names: Any, jobs: Sequence[Job], *, all_by_default: bool
+) -> Iterator[Fault]:
+    """Yield the faults of a list of ids of jobs; None is none where it means all of them."""
+    if names is None and all_by_default:
         return
     if not isinstance(names, tuple):
         yield Fault(owner, "jobs", "must be a tuple of ids", shown(names))
@@ -36,14 +38,14 @@ def member_faults(owner: str, names: Any, jobs: Sequence[Job]) -> Iterator[Fault
 def site_faults(owner: str, name: Any, sites: Sequence[Site]) -> Iterator[Fault]:
     """Yield the fault of the name of a site; None = all sites is none."""
     names = [site.name for site in sites]
-    if name is not None and name not in names:
+    if name is not None and (not isinstance(name, str) or name not in names):
         yield Fault(owner, "site", "must name a site of the instance", shown(name),
                     f"sites are {shown(names)}")  # fmt: skip
 
 
 def count_faults(owner: str, field: str, value: Any) -> Iterator[Fault]:
     """Yield the fault of a whole number that must be at least 0."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 10**15:
+    if not is_whole(value) or not 0 <= value <= 10**15:
         yield Fault(owner, field, "must be a whole number from 0 to 1e15", shown(value))
 
 

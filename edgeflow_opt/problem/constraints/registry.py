@@ -10,6 +10,7 @@ import msgspec
 
 from edgeflow_opt.errors import Fault, UsageError
 from edgeflow_opt.problem.constraints.base import Constraint, is_constraint
+from edgeflow_opt.problem.data import plain
 from edgeflow_opt.problem.parsing import value_faults, whole_numbers
 from edgeflow_opt.problem.validation import shown
 from edgeflow_opt.registry import Registry
@@ -84,7 +85,7 @@ def constraint_to_dict(constraint: Constraint) -> dict[str, Any]:
     for field in dataclasses.fields(constraint):  # type: ignore[arg-type]
         value = getattr(constraint, field.name)
         if field.default is dataclasses.MISSING or value != field.default:
-            document[field.name] = msgspec.to_builtins(value)
+            document[field.name] = msgspec.to_builtins(plain(value))
     return document
 
 

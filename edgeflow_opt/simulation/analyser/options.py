@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.problem.data import MAX_MAGNITUDE, make_plain
+from edgeflow_opt.problem.validation import is_number, is_whole, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,23 +54,32 @@ class Analyser:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.rate_error <= 10.0:
+        make_plain(self, (part.name for part in dataclasses.fields(self)))
+        error, counts, learn_after_s = self.rate_error, self.measured_gpus, self.learn_after_s
+        if not (is_number(error) and 0.0 <= error <= 10.0):
             raise UsageError(
-                f"option rate_error: must be a number from 0 to 10, got {self.rate_error!r}"
+                f"option rate_error: must be a number from 0 to 10, got {shown(error)}"
             )
-        counts = self.measured_gpus
-        if counts is not None and (not counts or any(c < 1 for c in counts)):
-            raise UsageError(f"option measured_gpus: must be counts of at least 1, got {counts!r}")
-        if not self.learn_after_s > 0.0:
+        if counts is not None and not (
+            isinstance(counts, tuple) and counts and all(is_whole(c) and c >= 1 for c in counts)
+        ):
             raise UsageError(
-                f"option learn_after_s: must be a number above 0, got {self.learn_after_s!r}"
+                f"option measured_gpus: must be counts of at least 1, got {shown(counts)}"
             )
-        least, most = self.profiling_s
-        if not 0.0 <= least <= most < math.inf:
+        never = learn_after_s == math.inf
+        if not (is_number(learn_after_s) and (never or 0.0 < learn_after_s <= MAX_MAGNITUDE)):
+            raise UsageError(
+                f"option learn_after_s: must be a number above 0, got {shown(learn_after_s)}"
+            )
+        span = self.profiling_s
+        two = isinstance(span, tuple) and len(span) == 2 and all(is_number(s) for s in span)
+        if not (two and 0.0 <= span[0] <= span[1] <= MAX_MAGNITUDE):
             raise UsageError(
                 "option profiling_s: must be two finite numbers >= 0, the first not above the "
-                f"second, got {self.profiling_s!r}"
+                f"second, got {shown(span)}"
             )
+        if not (is_whole(self.seed) and self.seed >= 0):
+            raise UsageError(f"option seed: must be a whole number >= 0, got {shown(self.seed)}")
 
     @property
     def trivial(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.problem.validation import is_number, shown
 
 #: Values of the options that are a choice, the default first. Kernels see the position.
 CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -101,19 +102,18 @@ class GreedyOptions:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if field.name in CHOICES:
-                if value not in CHOICES[field.name]:
+                if not isinstance(value, str) or value not in CHOICES[field.name]:
                     raise UsageError(
                         f"option {field.name}: must be one of "
-                        f"{', '.join(CHOICES[field.name])}, got {value!r}"
+                        f"{', '.join(CHOICES[field.name])}, got {shown(value)}"
                     )
             elif field.name == "slack_s":
-                number = isinstance(value, (int, float)) and not isinstance(value, bool)
-                if not (number and math.isfinite(value) and value >= 0):
+                if not (is_number(value) and 0 <= value < math.inf):
                     raise UsageError(
-                        f"option slack_s: must be a number of seconds >= 0, got {value!r}"
+                        f"option slack_s: must be a number of seconds >= 0, got {shown(value)}"
                     )
             elif not isinstance(value, bool):
-                raise UsageError(f"option {field.name}: must be true or false, got {value!r}")
+                raise UsageError(f"option {field.name}: must be true or false, got {shown(value)}")
 
     def code(self, name: str) -> int:
         """Return the position of the value of the choice `name` in :data:`CHOICES`."""
