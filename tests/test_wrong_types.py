@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import edgeflow_opt as ef
-from edgeflow_opt.errors import InputError, UsageError
+from edgeflow_opt.errors import InputError, InstanceError, UsageError
 from edgeflow_opt.policies.exact import rolling_grid
 from edgeflow_opt.problem import (
     EpochProblem,

@@ -22,8 +22,8 @@ from edgeflow_opt.clairvoyant.schedules import (
     simulated,
 )
 from edgeflow_opt.errors import UsageError, is_ctrl_c
-from edgeflow_opt.problem.data import MAX_MAGNITUDE, Limit
-from edgeflow_opt.problem.validation import is_number, is_whole, shown
+from edgeflow_opt.problem.data import Limit
+from edgeflow_opt.problem.validation import is_finite, is_whole, shown
 from edgeflow_opt.simulation.inputs import check_inputs
 from edgeflow_opt.solvers.base import SolveOptions
 from edgeflow_opt.solvers.bounds import FLOAT_SLACK, attainable_step, rounded_down
@@ -178,9 +178,7 @@ def clairvoyant_bound(
     """
     warm_up(CLAIRVOYANT, *((GREEDY, PRICE) if schedule else ()))
     begin = time.perf_counter()
-    if time_limit_s is not None and not (
-        is_number(time_limit_s) and 0.0 < time_limit_s <= MAX_MAGNITUDE
-    ):
+    if time_limit_s is not None and not (is_finite(time_limit_s) and time_limit_s > 0.0):
         raise UsageError(
             "option time_limit_s: must be a finite number above 0 or None, got "
             f"{shown(time_limit_s)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import math
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from edgeflow_opt.problem import (
 )
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.problem.data import MAX_MAGNITUDE, MAX_SLOTS, WORK_TOLERANCE
-from edgeflow_opt.problem.validation import is_number, is_whole, shown
+from edgeflow_opt.problem.validation import is_finite, is_whole, shown
 from edgeflow_opt.solvers import SOLVERS, solve
 from edgeflow_opt.solvers.kernels import BY_LEVELS, LEFTOVERS, PRICE
 from edgeflow_opt.solvers.leftovers import hand_on_leftovers
@@ -416,11 +415,11 @@ def rolling_grid(now: float, end: float, slot_s: float, max_slots: int) -> Grid:
     (30.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0)
     """
     for value in (now, end):
-        if not (is_number(value) and abs(value) <= sys.float_info.max):
+        if not (is_finite(value)):
             raise UsageError(
                 f"rolling grid: now and end must be finite, got {shown(now)} and {shown(end)}"
             )
-    if not (is_number(slot_s) and 0.0 < slot_s <= sys.float_info.max):
+    if not (is_finite(slot_s) and slot_s > 0.0):
         raise UsageError(f"option slot_s: must be a number of seconds above 0, got {shown(slot_s)}")
     if not (is_whole(max_slots) and 1 <= max_slots <= MAX_SLOTS):
         raise UsageError(

@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import math
 import reprlib
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -69,6 +70,11 @@ def is_number(value: object) -> TypeGuard[float]:
 def is_whole(value: object) -> TypeGuard[int]:
     """Whether `value` is an integer of Python; true and false are none."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_finite(value: object) -> TypeGuard[float]:
+    """Whether `value` is a number that a double can hold."""
+    return is_number(value) and abs(value) <= sys.float_info.max
 
 
 def faults_of(

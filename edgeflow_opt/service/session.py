@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from edgeflow_opt.errors import EventError, Fault, UsageError
-from edgeflow_opt.problem import MAX_MAGNITUDE, EpochProblem, Grid, Site
+from edgeflow_opt.problem import EpochProblem, Grid, Site
 from edgeflow_opt.problem.data import as_tuple
 from edgeflow_opt.problem.types import expect
-from edgeflow_opt.problem.validation import is_number, shown
+from edgeflow_opt.problem.validation import is_finite, is_number, shown
 from edgeflow_opt.service.decide import DecisionMaker
 from edgeflow_opt.service.decision import SessionDecision
 from edgeflow_opt.service.events import MAX_CLOCK
@@ -273,7 +273,7 @@ class EpochSession:
             If another decision of this session is under way, for all of the limit.
         """
         begin = time.perf_counter()
-        if not is_number(time_limit_s) or not 0.0 < time_limit_s <= MAX_MAGNITUDE:
+        if not is_finite(time_limit_s) or not time_limit_s > 0.0:
             rule = "must be a number of seconds above 0"
             raise UsageError(f"option time_limit_s: {rule}, got {shown(time_limit_s)}")
         if now is not None:

@@ -28,7 +28,6 @@ from edgeflow_opt.errors import (
     is_ctrl_c,
 )
 from edgeflow_opt.problem import (
-    MAX_MAGNITUDE,
     EpochProblem,
     Limit,
     Schedule,
@@ -38,7 +37,7 @@ from edgeflow_opt.problem import (
 )
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.problem.types import expect
-from edgeflow_opt.problem.validation import is_number, is_whole, shown
+from edgeflow_opt.problem.validation import is_finite, is_whole, shown
 from edgeflow_opt.registry import Registry
 from edgeflow_opt.solvers.base import Draft, SolveOptions, SolveResult, features_of
 from edgeflow_opt.solvers.capacity_prices import CapacityPrices
@@ -294,7 +293,7 @@ def checked_options(options: SolveOptions, changes: dict[str, Any]) -> SolveOpti
             f"option on_progress: must be a function of one argument, got {shown(options.on_progress)}"
         )
     limit = options.time_limit_s
-    if limit is not None and not (is_number(limit) and 0 < limit <= MAX_MAGNITUDE):
+    if limit is not None and not (is_finite(limit) and limit > 0):
         raise UsageError(
             f"option time_limit_s: must be a number of seconds above 0 or None, got {shown(limit)}"
         )

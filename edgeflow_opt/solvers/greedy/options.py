@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from edgeflow_opt.errors import UsageError
-from edgeflow_opt.problem.validation import is_number, shown
+from edgeflow_opt.problem.validation import is_finite, shown
 
 #: Values of the options that are a choice, the default first. Kernels see the position.
 CHOICES: Mapping[str, tuple[str, ...]] = {
@@ -108,7 +107,7 @@ class GreedyOptions:
                         f"{', '.join(CHOICES[field.name])}, got {shown(value)}"
                     )
             elif field.name == "slack_s":
-                if not (is_number(value) and 0 <= value < math.inf):
+                if not (is_finite(value) and value >= 0):
                     raise UsageError(
                         f"option slack_s: must be a number of seconds >= 0, got {shown(value)}"
                     )
