@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 #: Jobs that may be kept in the tables beyond four times the unfinished ones.
 _KEPT_JOBS = 1000
 
-#: Unfinished jobs from which on columns are faster than objects.
-COLUMNS_FROM = 32
-
 
 def own_signature(
     constructor: Callable[..., None], parent: type | None = None
@@ -165,9 +162,7 @@ class EdgeFlowPolicy:
             return Decision(allocation={}), None
         if not self._tables.serve(state.sites) or self._tables.crowded(len(state.jobs)):
             self._tables = _JobTables(state.sites, self._options.knee_cap)
-        columns = None
-        if len(state.jobs) >= COLUMNS_FROM and isinstance(state.jobs, HasColumns):
-            columns = state.jobs.columns()
+        columns = state.jobs.columns() if isinstance(state.jobs, HasColumns) else None
         allocation: Mapping[str, Mode]
         if columns is not None:
             changing, first_mode = self._changing_columns(columns)
@@ -183,11 +178,13 @@ class EdgeFlowPolicy:
             for index, mode in zip(planned.holders.tolist(), planned.held.tolist(), strict=True):
                 job = state.jobs[index].job
                 allocation[job.id] = job.modes[mode - rows[index].first_mode]
-        out = np.flatnonzero(planned.refused).tolist()
+        refused: list[int] = []
+        if self._options.admission != "none":
+            refused = np.flatnonzero(planned.refused).tolist()
         decision = Decision(
             allocation=allocation,
             wake_up=self._wake_up(state, planned),
-            refused=frozenset(state.jobs[index].job.id for index in out),
+            refused=frozenset(state.jobs[index].job.id for index in refused),
         )
         return decision, planned
 

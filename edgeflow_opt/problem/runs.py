@@ -68,17 +68,21 @@ class Run(NamedTuple):
         return self.rate * max(0.0, min(self.end, time) - self.start - self.loss)
 
 
+# The members as plain names: a look into an enumeration takes as long as the rest of a rule.
+_FIRST, _CONTINUED = RunKind.FIRST, RunKind.CONTINUED
+_RESTARTED, _MIGRATED = RunKind.RESTARTED, RunKind.MIGRATED
+
 #: Loss of a run that begins: (job, kind, gpus of the new mode) -> seconds.
 LossRule = Callable[["Job", RunKind, int], float]
 
 
 def instance_loss(job: Job, kind: RunKind, gpus: int) -> float:
     """Return the loss that the instance format states for a run of `job` that begins as `kind`."""
-    if kind is RunKind.RESTARTED:
+    if kind is _RESTARTED:
         return job.restart_s
-    if kind is RunKind.MIGRATED:
+    if kind is _MIGRATED:
         return job.migration_s
-    if kind is RunKind.CONTINUED and job.running is not None:
+    if kind is _CONTINUED and job.running is not None:
         return job.running.loss_left_s
     return 0.0
 
@@ -113,13 +117,13 @@ def runs_of(
             runs[-1] = runs[-1]._replace(end=a.end)
             continue
         if running is not None and start == now and (site, gpus) == (running.site, running.gpus):
-            kind = RunKind.CONTINUED
+            kind = _CONTINUED
         elif last_site is None:
-            kind = RunKind.FIRST
+            kind = _FIRST
         elif last_site != site:
-            kind = RunKind.MIGRATED
+            kind = _MIGRATED
         else:
-            kind = RunKind.RESTARTED
+            kind = _RESTARTED
         rate = rates[site, gpus]
         runs.append(Run(start, a.end, site, gpus, rate, kind, loss_rule(job, kind, gpus)))
         running, last_site = None, site

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflow_opt.errors import InstanceError, InvalidScheduleError, PolicyError, UsageError
-from edgeflow_opt.policies import ClusterState, Decision, edgeflow, make_policy
+from edgeflow_opt.policies import ClusterState, Decision, make_policy
 from edgeflow_opt.policies.columns import ColumnAllocation
 from edgeflow_opt.problem import Allocation, Job, Mode, Outcome, Site
 from edgeflow_opt.simulation import FixedLosses, simulate
@@ -475,17 +475,15 @@ def test_columns_and_objects_lead_to_the_same_history(seed, name):
     jobs = [dataclasses.replace(j, restart_s=20.0, migration_s=60.0) for j in trace.jobs()]
     draw = random.Random(seed)
     histories = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(edgeflow, "COLUMNS_FROM", 0)
-        for share in (0.0, 0.5, 1.0):
-            policy = make_policy(name)
+    for share in (0.0, 0.5, 1.0):
+        policy = make_policy(name)
 
-            def rule(state, policy=policy, share=share):
-                if draw.random() < share:
-                    state = dataclasses.replace(state, jobs=tuple(state.jobs))
-                return policy.decide(state)
+        def rule(state, policy=policy, share=share):
+            if draw.random() < share:
+                state = dataclasses.replace(state, jobs=tuple(state.jobs))
+            return policy.decide(state)
 
-            histories.append(simulate(jobs, sites, Scripted(rule), outages=outages, log=True))
+        histories.append(simulate(jobs, sites, Scripted(rule), outages=outages, log=True))
     for one in histories[1:]:
         assert one.allocations == histories[0].allocations
         assert one.outcomes == histories[0].outcomes

@@ -47,6 +47,13 @@ def size_of(desk: Desk, j: int) -> float:
 
 
 @kernel
+def too_late(desk: Desk, j: int) -> bool:
+    """Whether the deadline of job j is over before it may begin: nothing can be planned by it."""
+    piece = desk.jobs[j].first_piece
+    return piece >= desk.timeline.state.size or desk.jobs[j].deadline <= desk.timeline.times[piece]
+
+
+@kernel
 def surely_late(desk: Desk, j: int) -> bool:
     """Whether job j misses even if it has the whole cloud from now on, by far more than rounding."""
     timeline = desk.timeline

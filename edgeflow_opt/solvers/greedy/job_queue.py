@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeflow_opt.problem.arrays import IntArray
 from edgeflow_opt.solvers.greedy.tables import Records, kernel
 
 #: A job in the queue; in place 0 `job` is the length.
@@ -80,12 +79,3 @@ def pop(queue: Records) -> int:
         at = down
     put(queue, at, first, second, last)
     return job
-
-
-@kernel
-def drain(queue: Records, jobs: IntArray) -> int:
-    """Write all jobs in their order to the front of `jobs`; return how many."""
-    count = queue[0].job
-    for i in range(count):
-        jobs[i] = pop(queue)
-    return count

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-from edgeflow_opt.solvers.greedy.cloud import most, rigid, size_of
+from edgeflow_opt.solvers.greedy.cloud import most, rigid, size_of, too_late
 from edgeflow_opt.solvers.greedy.edge import edge_mode
-from edgeflow_opt.solvers.greedy.job_queue import drain, length, pop, push
+from edgeflow_opt.solvers.greedy.job_queue import length, pop, push
 from edgeflow_opt.solvers.greedy.plans import replace
 from edgeflow_opt.solvers.greedy.sketch import load, unbroken
 from edgeflow_opt.solvers.greedy.tables import NONE, Desk, Lists, kernel
@@ -25,22 +25,22 @@ def fill(desk: Desk, lists: Lists, count: int) -> None:
     jobs that are not refused, in the same way. Where only what is held now is asked for, it ends
     when no unit is left now.
     """
-    table, jobs, queue, unmet = desk.plans.table, desk.jobs, lists.queue, lists.spare
+    table, jobs, queue = desk.plans.table, desk.jobs, lists.queue
     if _nothing_to_give(desk):
         return
-    for i in range(count):
-        j = lists.order[i]
-        if table[j].completion == math.inf:
-            push(queue, size_of(desk, j), float(i), j)
-    num_unmet = drain(queue, unmet)
-    for turn in range(2 * num_unmet):
-        j = unmet[turn % num_unmet]
-        by_deadline = turn < num_unmet
-        if table[j].segments > 0 if by_deadline else table[j].completion < math.inf:
-            continue
-        _best_left_over(desk, j, jobs[j].deadline if by_deadline else math.inf)
-        if _nothing_to_give(desk):
-            return
+    for turn in range(2):
+        by_deadline = turn == 0
+        for i in range(count):
+            j = lists.order[i]
+            if table[j].completion < math.inf:
+                continue
+            if not by_deadline or (table[j].segments == 0 and not too_late(desk, j)):
+                push(queue, size_of(desk, j), float(i), j)
+        while length(queue) > 0:
+            j = pop(queue)
+            _best_left_over(desk, j, jobs[j].deadline if by_deadline else math.inf)
+            if _nothing_to_give(desk):
+                return
     for j in range(len(jobs)):
         if jobs[j].deadline == math.inf and not lists.refused[j]:
             push(queue, size_of(desk, j), float(j), j)

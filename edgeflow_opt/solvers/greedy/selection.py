@@ -9,7 +9,7 @@ find an edge server that completes it.
 from __future__ import annotations
 
 from edgeflow_opt.problem.arrays import IntArray
-from edgeflow_opt.solvers.greedy.cloud import plan_met, size_of, to_cloud
+from edgeflow_opt.solvers.greedy.cloud import plan_met, size_of, to_cloud, too_late
 from edgeflow_opt.solvers.greedy.edge import edge_run, stays_on_edge, to_edge
 from edgeflow_opt.solvers.greedy.job_queue import length, pop, push
 from edgeflow_opt.solvers.greedy.plans import commit, drop, hold, planned_site
@@ -28,10 +28,10 @@ def select(desk: Desk, lists: Lists, ranked: IntArray, num_jobs: int, num_chosen
     a larger one goes to an edge server that completes it; else the job itself does; else the
     larger one is out if that makes room; else the job is out. If any is out at the end, edge
     servers take from the cloud whom they complete in time, the largest first, and those that are
-    out are tried once more, the smallest first.
+    out are tried once more, the smallest first. Jobs whose time is over are out without all that.
     """
     jobs, queue, out = desk.jobs, lists.queue, lists.spare
-    num_out = 0
+    num_out, some_out = 0, num_jobs > num_chosen
     for i in range(num_chosen if desk.rules.rule_1 else 0):
         j = ranked[i]
         if stays_on_edge(desk, j) and edge_run(desk, j, jobs[j].run_mode):
@@ -40,6 +40,9 @@ def select(desk: Desk, lists: Lists, ranked: IntArray, num_jobs: int, num_chosen
     for i in range(num_chosen):
         j = ranked[i]
         if desk.plans.table[j].segments > 0:
+            continue
+        if too_late(desk, j):
+            some_out = True
             continue
         size = size_of(desk, j)
         in_cloud = to_cloud(desk, j)
@@ -53,14 +56,16 @@ def select(desk: Desk, lists: Lists, ranked: IntArray, num_jobs: int, num_chosen
             if loser >= 0:
                 out[num_out] = loser
                 num_out += 1
+                some_out = True
             in_cloud = _in_cloud(desk, j)
         if in_cloud and not jobs[j].must:
             push(queue, -size, 0.0, j)
     for i in range(num_chosen, num_jobs):
-        out[num_out] = ranked[i]
-        num_out += 1
+        if not too_late(desk, ranked[i]):
+            out[num_out] = ranked[i]
+            num_out += 1
     # Whoever an edge server completes makes room in the cloud.
-    while num_out > 0 and length(queue) > 0:
+    while some_out and length(queue) > 0:
         to_edge(desk, pop(queue))
     queue[0].job = 0
     for i in range(num_out):

@@ -19,16 +19,18 @@ def tolerance_at(time: float) -> float:
 @kernel
 def locate(timeline: Timeline, time: float) -> int:
     """Return the last piece that begins at or before `time`; `size` at or after the end."""
-    size = timeline.state.size
-    if time >= timeline.times[size]:
+    size, times = timeline.state.size, timeline.times
+    if time >= times[size]:
         return size
-    low, high = 0, size
-    while high - low > 1:
-        middle = (low + high) // 2
-        if timeline.times[middle] <= time:
-            low = middle
-        else:
-            high = middle
+    # Most plans begin now.
+    if time < times[1]:
+        return 0
+    low, count = 0, size
+    while count > 1:
+        half = count // 2
+        # Which half it is cannot be foreseen: written so that there is nothing to be foreseen.
+        low += half if times[np.uintp(low + half)] <= time else 0
+        count -= half
     return low
 
 
