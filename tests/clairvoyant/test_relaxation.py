@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from edgeflow_opt.clairvoyant.intervals import event_times, interval_data, merged
 from edgeflow_opt.clairvoyant.refutation import Refuter
-from edgeflow_opt.clairvoyant.relaxation import MET, OPEN, OUT, IntervalDual
-from edgeflow_opt.problem import Job, Site
+from edgeflow_opt.clairvoyant.relaxation import MET, OPEN, OUT, IntervalDual, Relaxed
+from edgeflow_opt.problem import Job, Mode, Site
 from tests.clairvoyant.helpers import MODES, jobs_strategy, linear_program, sites_strategy
 from tests.effort import examples
 
@@ -117,6 +117,43 @@ def test_fates_are_assumed():
         1.0, abs=0.01
     )
     assert dual.minimise(np.array([OPEN, OPEN, MET]), None, 10).bound == -np.inf
+
+
+def test_reduced_costs_fix_a_fate_only_beyond_the_spare():
+    """A job is fixed where giving up its fate costs more than lies between bound and target."""
+    sites = [Site(name="cloud", kind="cloud", capacity=((0.0, 1),))]
+    jobs = [
+        Job(id=str(i), arrival=0.0, deadline=9.0, work=8.0, weight=4.0, modes=MODES[:1])
+        for i in range(5)
+    ]
+    dual = IntervalDual(interval_data(jobs, sites, [0.0, 9.0]))
+    gain = np.array([1.1, 0.9, -0.9, -1.1, 0.0])
+    found = Relaxed(
+        prices=np.zeros((1, 1)), bound=3.0, cost=4.0 - gain, share=np.full(5, 0.5),
+        multiplier=np.zeros(5), evaluations=1,
+    )  # fmt: skip
+    fate = np.full(5, OPEN)
+    assert Refuter(dual, lambda: False)._fix(2.0, fate, found)
+    assert fate.tolist() == [MET, OPEN, OPEN, OUT, OPEN]
+    assert not Refuter(dual, lambda: False)._fix(2.0, fate, found)
+    # At the target itself any loss is too much, up to rounding.
+    assert Refuter(dual, lambda: False)._fix(3.0, fate, found)
+    assert fate.tolist() == [MET, MET, OUT, OUT, OPEN]
+
+
+def test_what_is_needed_is_lowered_by_what_the_clock_cannot_tell():
+    """A second on a clock of 1.7e9 s is known to 2.4e-7 s, in which a fast job earns something."""
+    sites = [Site(name="cloud", kind="cloud", capacity=((0.0, 1),))]
+    deadline, work = 1.7e9, 100.0
+
+    def need(rate: float) -> float:
+        modes = (Mode(site="cloud", gpus=1, rate=rate),)
+        job = Job(id="a", arrival=deadline - 9.0, deadline=deadline, work=work, modes=modes)
+        data = interval_data([job], sites, [deadline - 9.0, deadline])
+        return float(data.need[0]) / job.required
+
+    assert need(1e3) == pytest.approx(1.0 - 1e-9 - 4 * math.ulp(deadline) * 1e3 / work, rel=1e-10)
+    assert need(1e9) == pytest.approx(1e-6)
 
 
 def test_event_times_are_those_that_matter():

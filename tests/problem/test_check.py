@@ -18,12 +18,14 @@ from edgeflow_opt.problem import (
     Job,
     Limit,
     Mode,
+    Objective,
     Outcome,
     Running,
     Schedule,
     Site,
     SolveStatus,
     Violation,
+    Weights,
     check,
     evaluate,
 )
@@ -387,6 +389,42 @@ def test_tolerance_of_a_completion_does_not_grow_with_the_clock() -> None:
     wrong = dataclasses.replace(schedule.outcomes[0], completion=start + 51.0)
     report = check(problem, dataclasses.replace(schedule, outcomes=(wrong,)))
     assert report.kinds() == {"completion"}
+
+
+@pytest.mark.parametrize("start", [0.0, 1e14])
+def test_a_completion_may_be_off_by_what_a_double_can_hold(start: float) -> None:
+    """At 1e14 s times are 1/64 s apart: some of these steps pass, more do not, and none at 0."""
+    problem = EpochProblem(
+        grid=Grid.uniform(start, 100.0, 2),
+        sites=(Site(name="s", kind="cloud", capacity=((start, 1),)),),
+        jobs=(Job(id="j", deadline=start + 200, work=50.0,
+                  modes=(Mode(site="s", gpus=1, rate=1.0),)),),
+    )  # fmt: skip
+    schedule = schedule_of(problem, alloc("j", start, start + 100, "s", 1))
+    (true,) = schedule.outcomes
+    assert true.completion is not None
+    for steps, passes in ((4, start > 0.0), (-4, start > 0.0), (5, False), (-5, False)):
+        said = dataclasses.replace(true, completion=true.completion + steps / 64)
+        report = check(problem, dataclasses.replace(schedule, outcomes=(said,)))
+        assert report.valid is passes
+
+
+def test_small_weights_of_levels_are_compared_in_their_unit() -> None:
+    """Where a job met counts 1e-9, a weighted sum or a bound that is off by 1e-10 is not let pass."""
+    problem = EpochProblem(
+        grid=Grid.uniform(0.0, 100.0, 2),
+        sites=(Site(name="s", kind="cloud", capacity=((0.0, 1),)),),
+        jobs=(Job(id="j", deadline=200.0, work=500.0, modes=(Mode(site="s", gpus=1, rate=1.0),)),),
+        objective=Objective(mode="weighted", weights=Weights(met=1e-9)),
+    )
+    schedule = schedule_of(problem, alloc("j", 0.0, 100.0, "s", 1))
+    assert schedule.objective is not None
+    assert schedule.objective.weighted == 0.0
+    for off, kinds in ((1e-16, set()), (1e-10, {"objective"})):
+        said = dataclasses.replace(schedule.objective, weighted=off)
+        assert check(problem, dataclasses.replace(schedule, objective=said)).kinds() == kinds
+    for bound, kinds in ((-1e-16, set()), (-1e-10, {"bound"})):
+        assert check(problem, dataclasses.replace(schedule, bound=bound)).kinds() == kinds
 
 
 STEPS = ((0.0, 3), (100.0, 2), (150.0, 1), (200.0, 3))

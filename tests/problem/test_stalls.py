@@ -55,7 +55,8 @@ def test_the_checker_counts_stalls():
 
 
 @pytest.mark.parametrize(
-    "stalls", [[(1.0, -2.0)], [(1.0, math.nan)], [(math.inf, 1.0)], [(5.0, 1.0), (4.0, 1.0)]]
+    "stalls",
+    [[(1.0, -2.0)], [(1.0, -1e-9)], [(1.0, math.nan)], [(math.inf, 1.0)], [(5.0, 1.0), (4.0, 1.0)]],
 )
 def test_senseless_stalls_are_violations(stalls):
     """A stall cannot be negative, infinite or out of order."""

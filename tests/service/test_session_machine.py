@@ -45,6 +45,19 @@ OPTIONS = SessionOptions(slot_s=60.0, max_slots=6)
 FOLLOWS = ("select", "plan")
 
 
+#: What is drawn of a job.
+JOBS = st.fixed_dictionaries(
+    {
+        "work": st.sampled_from((20.0, 150.0, 300.0, 900.0)),
+        "due": st.sampled_from((None, 60.0, 240.0, 480.0, 900.0)),
+        "weight": st.sampled_from((1.0, 1.0, 2.0)),
+        "late_start": st.sampled_from((False, False, True)),
+        "malleable": st.sampled_from((True, True, True, False)),
+        "must_meet": st.sampled_from((False, False, False, True)),
+    }
+)
+
+
 class SessionMachine(RuleBasedStateMachine):
     """A cluster whose scheduler tells all that happens, truly or not quite."""
 
@@ -52,12 +65,16 @@ class SessionMachine(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.made = 0
+        self.told: set[ReasonCode] = set()
         self.session = EpochSession(sites(), options=OPTIONS, isolated=False)
 
-    @initialize(follow=st.sampled_from(FOLLOWS))
-    def begin(self, follow: str) -> None:
+    @initialize(follow=st.sampled_from(FOLLOWS), crowd=st.lists(JOBS, max_size=6))
+    def begin(self, follow: str, crowd: list[dict[str, Any]]) -> None:
         options = dataclasses.replace(OPTIONS, follow=follow)
         self.session = EpochSession(sites(), options=options, isolated=False)
+        for new in crowd:
+            self.arrive(new)
+        self.decide(fresh=False)
 
     @property
     def names(self) -> list[str]:
@@ -74,33 +91,19 @@ class SessionMachine(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
-    @precondition(lambda self: len(self.names) < 5)
-    @rule(
-        work=st.sampled_from((20.0, 150.0, 300.0, 900.0)),
-        due=st.sampled_from((None, 60.0, 240.0, 480.0, 900.0)),
-        weight=st.sampled_from((1.0, 1.0, 2.0)),
-        late_start=st.booleans(),
-        malleable=st.sampled_from((True, True, True, False)),
-        must_meet=st.sampled_from((False, False, False, True)),
-    )
-    def arrive(
-        self,
-        work: float,
-        due: float | None,
-        weight: float,
-        late_start: bool,
-        malleable: bool,
-        must_meet: bool,
-    ) -> None:
+    @precondition(lambda self: len(self.names) < 6)
+    @rule(drawn=JOBS)
+    def arrive(self, drawn: dict[str, Any]) -> None:
         self.made += 1
+        due, late_start = drawn["due"], drawn["late_start"]
         new = job(
             f"j{self.made}",
             None if due is None else self.now + due,
-            work,
-            weight=weight,
+            drawn["work"],
+            weight=drawn["weight"],
             arrival=self.now + 30.0 if late_start else self.now,
-            malleable=malleable,
-            must_meet=must_meet and due is not None,
+            malleable=drawn["malleable"],
+            must_meet=drawn["must_meet"] and due is not None,
         )
         self.tell(JobArrived(time=self.now, job=new))
 
@@ -212,12 +215,34 @@ class SessionMachine(RuleBasedStateMachine):
         for reason, outcome in zip(decision.reasons, decision.schedule.outcomes, strict=True):
             assert (reason.code in runs) == (reason.job in decision.allocation)
             assert reason.met == outcome.met
+            self.told.add(reason.code)
             if reason.code is ReasonCode.HOPELESS:
                 assert outcome.met is False
         for name, held in self.session.view.jobs.items():
             assert held.mode == decision.allocation.get(name)
         json.dumps(decision.document())
         assert decision == dataclasses.replace(decision)
+
+
+HOPELESS = {
+    "work": 900.0, "due": 60.0, "weight": 1.0, "late_start": False, "malleable": True,
+    "must_meet": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("follow", FOLLOWS)
+def test_a_history_in_which_a_job_becomes_hopeless(follow: str) -> None:
+    """One that nothing is left over for is told so, and met by no plan."""
+    machine = SessionMachine()
+    machine.begin(follow=follow, crowd=[HOPELESS, {**HOPELESS, "due": 900.0}])
+    for site in ("cloud", "edge"):
+        machine.change_capacity(units=0, back=False, site=site)
+    machine.told.clear()
+    machine.decide(fresh=False)
+    assert machine.told == {ReasonCode.HOPELESS}
+    machine.wait(200.0)
+    machine.decide(fresh=True)
+    assert machine.told == {ReasonCode.HOPELESS, ReasonCode.PASSED}
 
 
 def test_random_histories() -> None:

@@ -431,15 +431,16 @@ def test_on_event_hears_every_event():
 class Columns(Scripted):
     """A policy that gives every job a mode by columns."""
 
-    def __init__(self, places, modes):
+    def __init__(self, places, modes, wake_in_s=None):
         super().__init__(self.say)
-        self.places, self.modes = places, modes
+        self.places, self.modes, self.wake_in_s = places, modes, wake_in_s
 
     def say(self, state):
         """Return the allocation."""
         columns = state.jobs.columns()
         places, modes = np.array(self.places), np.array(self.modes)
-        return Decision(allocation=ColumnAllocation(columns, places, modes))
+        wake_up = None if self.wake_in_s is None else state.now + self.wake_in_s
+        return Decision(allocation=ColumnAllocation(columns, places, modes), wake_up=wake_up)
 
 
 @pytest.mark.parametrize(
@@ -457,6 +458,13 @@ def test_allocations_in_columns_keep_the_rules(places, modes, message):
     jobs = [job("a", 0.0, 100.0, 10.0), job("b", 0.0, 100.0, 10.0)]
     with pytest.raises(PolicyError, match=message):
         simulate(jobs, [cloud((0.0, 2)), EDGE], Columns(places, modes))
+
+
+@pytest.mark.parametrize("wake_in_s", [0.0, -1.0, math.inf, math.nan])
+def test_a_policy_that_decides_in_columns_wakes_in_time_to_come(wake_in_s):
+    """A wake-up now would come again and again at the same time."""
+    with pytest.raises(PolicyError, match="wake_up must be a finite time after now or None, got"):
+        simulate([job("a", 0.0, 100.0, 10.0)], [CLOUD, EDGE], Columns([0], [0], wake_in_s))
 
 
 @settings(max_examples=examples(15), deadline=None)

@@ -216,6 +216,8 @@ def test_a_fault_between_phases(
     if solver == "price" and fault is not KeyboardInterrupt:
         # By itself it has no plan before its search.
         assert result is None or result.value is None
+        if result is not None:
+            _assert_clean(problem, result)
         return
     assert result is not None
     _assert_clean(problem, result)

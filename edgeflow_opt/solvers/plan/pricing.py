@@ -122,8 +122,9 @@ class PlanPricing:
 
         run_blocks(hull.blocks, work, hull.workers)
         self.tables += sum(tables)
-        # What the hull code priced counts by what is proven of it, the rest as it is.
-        proven = np.where(reached & (cost > hull_cost), np.maximum(cost, proven), proven)
+        # What the hull code priced counts by what is proven of it, which is no more than the hull
+        # cost; the rest as it is.
+        proven = np.where(reached & (cost > hull_cost), cost, proven)
         proven = np.where(data.priced, proven, np.inf)
         found = np.flatnonzero(reached & np.isfinite(plan_cost))
         found = found[branch.admits(found, rows[found])]

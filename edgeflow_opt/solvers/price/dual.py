@@ -251,10 +251,10 @@ class HullDual:
         run_blocks(self.blocks, work, self.workers)
         for number, (begin, stop) in enumerate(self.blocks):
             if reached[number]:
-                # What the hull code priced counts by what is proven of it, the rest as it is.
+                # What the hull code priced counts by what is proven of it, which is no more than
+                # the hull cost; the rest as it is.
                 exact, hull = cost[begin:stop], self.cost[begin:stop]
-                better = np.maximum(exact, proven[begin:stop])
-                proven[begin:stop] = np.where(exact > hull, better, proven[begin:stop])
+                proven[begin:stop] = np.where(exact > hull, exact, proven[begin:stop])
         return proven, magnitude, usage.sum(axis=0), bool(reached.all())
 
     def evaluate_exactly(

@@ -1,0 +1,78 @@
+"""The making of a decision: ties, bounds of the hard and the loose problem, and until when it holds."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from edgeflow_opt.problem import Mode, ObjectiveValue, Schedule, Site, SolveStatus
+from edgeflow_opt.service import EpochSession, SessionOptions
+from edgeflow_opt.service.decide import _better, _more_met
+from edgeflow_opt.solvers import Draft
+from edgeflow_opt.solvers.base import FEATURES
+from tests.service.clusters import job, sites
+from tests.solvers.fakes import FakeSolver, plug_in
+
+OPTIONS = SessionOptions(rungs=(), max_slots=8)
+
+
+def _plan(met_weight: float, cost: float = 0.0) -> Schedule:
+    value = ObjectiveValue(met_weight=met_weight, cost=cost)
+    return Schedule(solver="any", status=SolveStatus.FEASIBLE, objective=value)
+
+
+def test_the_plan_held_is_kept_unless_another_is_better() -> None:
+    """Equal value, a rounding more or no plan at all changes nothing; less cost does in one rule."""
+    held, cheaper = _plan(2.0, cost=9.0), _plan(2.0, cost=1.0)
+    nothing = dataclasses.replace(held, objective=None)
+    for other in (held, nothing, None, _plan(1.0), _plan(2.0 + 1e-10, cost=9.0)):
+        assert _more_met(held, other) is held
+        assert _better(held, other) is held
+    assert _more_met(held, cheaper) is held
+    assert _better(held, cheaper) is cheaper
+    for more in (_plan(2.0 + 1e-8), _plan(3.0, cost=99.0)):
+        assert _more_met(held, more) is more
+        assert _better(held, more) is more
+    assert _better(None, held) is held
+    assert _better(nothing, held) is held
+    assert _more_met(_plan(-2.0), _plan(-2.0 + 1e-10)).objective == _plan(-2.0).objective
+
+
+def test_bounds_of_the_hard_problem_are_not_those_of_the_loose_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where a hard deadline is given up, what a solver has proven with it bounds nothing."""
+
+    def barren(*_: Any) -> Draft:
+        return Draft(status=SolveStatus.NO_SOLUTION, bound=0.5)
+
+    plug_in(monkeypatch, barren=FakeSolver(barren, features=frozenset(FEATURES)))
+    jobs = [job("hard", 50.0, 5000.0, must_meet=True), *(job(n, 60.0, 60.0) for n in "abcdef")]
+    options = dataclasses.replace(OPTIONS, rungs=("barren",))
+    with EpochSession(sites(4, 0), jobs=jobs, options=options, isolated=False) as session:
+        decision = session.decide(0.0)
+    assert decision.relaxed == ("hard",)
+    assert [report.rung for report in decision.rungs if report.outcome != "skipped"][-1] == "barren"
+    assert decision.value == 4.0
+    # All but the hopeless one, each of which could be met alone.
+    assert decision.bound == 6.0
+    assert decision.schedule.status is SolveStatus.FEASIBLE
+
+
+def test_a_decision_holds_until_anything_begins_or_ends() -> None:
+    """A job that starts later ends it as well as one that completes sooner than another."""
+    cloud = Site(name="cloud", kind="cloud", capacity=((0.0, 4),))
+    edge = Site(name="edge", kind="edge", capacity=((0.0, 0), (120.0, 1)))
+    waits = dataclasses.replace(
+        job("waits", 600.0, 60.0), modes=(Mode(site="edge", gpus=1, rate=1.0),)
+    )
+    runs = dataclasses.replace(
+        job("runs", 900.0, 400.0), modes=(Mode(site="cloud", gpus=1, rate=1.0),)
+    )
+    for jobs, until in (((runs,), 480.0), ((runs, waits), 120.0), ((waits,), 120.0)):
+        with EpochSession([cloud, edge], jobs=jobs, options=OPTIONS, isolated=False) as session:
+            decision = session.decide(0.0)
+        times = [t for a in decision.schedule.allocations for t in (a.start, a.end) if t > 0.0]
+        assert decision.until == min(times) == until
