@@ -33,7 +33,7 @@ CLAIRVOYANT = "edgeflow_opt.clairvoyant"
 MODULES = {
     PLANS: 1.0,
     GREEDY: 20.0,
-    PRICE: 14.0,
+    PRICE: 22.0,
     MOLDABLE: 3.0,
     PLAN: 7.0,
     LEFTOVERS: 3.0,

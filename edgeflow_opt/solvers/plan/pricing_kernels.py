@@ -141,6 +141,6 @@ def _binned(
         )  # fmt: skip
     bins = space.table.shape[1] - 1
     return knapsack(
-        data, j, prices, data.capacity, data.jobs[j].need, multiplier, hull_cost, upper, bins, _OPTIMISTIC,
-        space.table, space.start, space.mode, space.gain, space.cost, space.steps, row,
+        data, j, prices, data.capacity, space.beyond, data.jobs[j].need, multiplier, hull_cost, upper,
+        bins, _OPTIMISTIC, space.table, space.start, space.mode, space.gain, space.cost, space.steps, row,
     )  # fmt: skip

@@ -109,7 +109,8 @@ class _WindowDives:
             if not self._follow():
                 break
             windows += 1
-            if search.improve(_MOVES) > 0.0 or self._dive():
+            gained = search.improve(_MOVES) + search.put_in_more(lambda: self._control.stopped)
+            if gained > 0.0 or self._dive():
                 self._offer()
         statistics = work.statistics
         statistics["windows"] = statistics.get("windows", 0) + windows

@@ -55,6 +55,7 @@ def price_jobs_exactly(
     option_cost = np.empty(size)
     steps = np.empty((2, size), np.int32)
     plan = np.empty(num_slots, np.int64)
+    beyond = np.full_like(prices, np.inf)
     states = data.most_modes + data.capacity.shape[0]
     # Without jobs that lose anything the table is a token one.
     lossy_bins = min(bins // _LOSSY_SHARE, _MOST_STATES // (2 * states * (num_slots + 1)))
@@ -103,8 +104,8 @@ def price_jobs_exactly(
         else:
             upper = whole_cost[j] if must else min(whole_cost[j], data.jobs[j].weight)
             found = knapsack(
-                data, j, prices, data.capacity, data.jobs[j].need, multiplier[j], hull_cost[j], upper,
-                bins, _OPTIMISTIC, table, start, mode, gain, option_cost, steps, plan,
+                data, j, prices, data.capacity, beyond, data.jobs[j].need, multiplier[j], hull_cost[j],
+                upper, bins, _OPTIMISTIC, table, start, mode, gain, option_cost, steps, plan,
             )  # fmt: skip
         cost[j] = max(hull_cost[j], found)
         worth = data.jobs[j].weight - cost[j]

@@ -28,13 +28,36 @@ def useful_length(data: Any, j: int, s: int) -> float:
 
 
 @kernel
-def segments_of(data: Any, j: int, prices: Any, available: Any, slots: Any, floats: Any) -> int:
-    """List the hull segments of job `j` in all its slots and return their number.
+def mode_cost(data: Any, m: int, s: int, prices: Any, available: Any, beyond: Any) -> float:
+    """Return the priced cost of mode `m` in slot `s`; +inf where it must not be held.
 
     Parameters
     ----------
     prices, available
-        (K, T) price of a unit; units that a mode may take.
+        (K, T) price of a unit; units that are left, below 0 where too many are taken.
+    beyond
+        (K, T) price of a unit beyond those that are left, on top; +inf = none may be taken.
+    """
+    k, units = data.modes[m].site, data.modes[m].units
+    cost = prices[k, s] * units
+    excess = units - available[k, s]
+    if excess > 0:
+        if units > data.capacity[k, s]:
+            return np.inf
+        cost += beyond[k, s] * min(excess, units)
+    return cost
+
+
+@kernel
+def segments_of(
+    data: Any, j: int, prices: Any, available: Any, beyond: Any, slots: Any, floats: Any
+) -> int:
+    """List the hull segments of job `j` in all its slots and return their number.
+
+    Parameters
+    ----------
+    prices, available, beyond
+        As in :func:`mode_cost`.
     slots
         (3, S) output: slot, lower mode (-1 = idle), upper mode of each segment.
     floats
@@ -49,10 +72,14 @@ def segments_of(data: Any, j: int, prices: Any, available: Any, slots: Any, floa
         length = useful_length(data, j, s)
         points = 0
         for m in range(lo, hi):
-            k = data.modes[m].site
-            if data.modes[m].units > available[k, s]:
-                continue
-            cost = prices[k, s] * data.modes[m].units
+            # As in `mode_cost`, a call of which would take as long as all the rest.
+            k, units = data.modes[m].site, data.modes[m].units
+            cost = prices[k, s] * units
+            excess = units - available[k, s]
+            if excess > 0:
+                if units > data.capacity[k, s] or beyond[k, s] == np.inf:
+                    continue
+                cost += beyond[k, s] * min(excess, units)
             i = points
             while i > 0 and point_cost[i - 1] > cost:
                 point_cost[i] = point_cost[i - 1]
@@ -186,13 +213,14 @@ def price_jobs(
     slots = np.empty((3, size), np.int64)
     floats = np.empty((3, size))
     order = np.empty(size, np.int64)
+    beyond = np.full_like(prices, np.inf)
     for j in range(begin, stop):
         cost[j] = NEVER
         whole_cost[j] = NEVER
         multiplier[j] = 0.0
         if not data.jobs[j].priced:
             continue
-        count = segments_of(data, j, prices, data.capacity, slots, floats)
+        count = segments_of(data, j, prices, data.capacity, beyond, slots, floats)
         taken, left = select_segments(floats, count, data.jobs[j].need, order)
         if taken < 0:
             continue

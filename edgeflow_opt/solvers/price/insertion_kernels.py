@@ -10,7 +10,7 @@ from edgeflow_opt.solvers.compiled import kernel, shared
 from edgeflow_opt.solvers.price.hull_kernels import segments_of, select_segments, useful_length
 from edgeflow_opt.solvers.price.knapsack_kernels import knapsack
 from edgeflow_opt.solvers.price.lossy_kernels import lossy_knapsack
-from edgeflow_opt.solvers.price.row_kernels import credit_of, row_cost
+from edgeflow_opt.solvers.price.row_kernels import cost_beyond, credit_of, row_cost
 from edgeflow_opt.solvers.price.run_kernels import cheapest_run
 
 #: Bins of work per job with losses when a plan is looked for.
@@ -20,7 +20,10 @@ _OPTIMISTIC = np.bool_(False)
 
 
 class Workspace(NamedTuple):
-    """Work arrays of one thread; S = most segments, B = bins, X = states of a path."""
+    """Work arrays of one thread; S = most segments, B = bins, X = states of a path.
+
+    ``beyond`` is +inf throughout: no unit may be taken beyond those that are left.
+    """
 
     slots: Any
     floats: Any
@@ -34,6 +37,7 @@ class Workspace(NamedTuple):
     lossy_table: Any
     best: Any
     row: Any
+    beyond: Any
 
 
 def workspace(data: Any, bins: int) -> Workspace:
@@ -55,6 +59,7 @@ def workspace(data: Any, bins: int) -> Workspace:
         lossy_table=np.empty((deep, states, 2 * LOSSY_BINS + 1), np.int32),
         best=np.empty((num_sites, 2 * LOSSY_BINS + 1), np.int32),
         row=np.empty(num_slots, np.int64),
+        beyond=np.full((num_sites, num_slots), np.inf),
     )
 
 
@@ -103,16 +108,22 @@ def insert(data: Any, j: int, prices: Any, available: Any, space: Any) -> float:
         row[begin:stop] = -1
         row[a:b] = m
         return cost
-    return _insert_without_losses(data, j, prices, available, space)
+    return insert_without_losses(data, j, prices, available, space.beyond, space)
 
 
-@kernel
-def _insert_without_losses(data: Any, j: int, prices: Any, available: Any, space: Any) -> float:
-    """Round the hull's plan up, then look for a cheaper one by the knapsack over its core."""
+@shared
+def insert_without_losses(
+    data: Any, j: int, prices: Any, available: Any, beyond: Any, space: Any
+) -> float:
+    """Round the hull's plan up, then look for a cheaper one by the knapsack over its core.
+
+    As :func:`insert`, for a malleable job without losses. More than `available` may be taken where
+    `beyond` (K, T), the price of a unit beyond, is finite.
+    """
     begin, stop = data.jobs[j].first, data.jobs[j].end
     row = space.row
     target = data.jobs[j].target
-    count = segments_of(data, j, prices, available, space.slots, space.floats)
+    count = segments_of(data, j, prices, available, beyond, space.slots, space.floats)
     taken, left = select_segments(space.floats, count, target, space.order)
     if taken < 0:
         return np.inf
@@ -125,11 +136,11 @@ def _insert_without_losses(data: Any, j: int, prices: Any, available: Any, space
     if whole > hull * (1.0 + 1e-9):
         bins = space.table.shape[1] - 1
         found = knapsack(
-            data, j, prices, available, target, space.floats[0, last], hull, whole, bins, _OPTIMISTIC,
-            space.table, space.start, space.mode, space.gain, space.cost, space.steps, row,
+            data, j, prices, available, beyond, target, space.floats[0, last], hull, whole, bins,
+            _OPTIMISTIC, space.table, space.start, space.mode, space.gain, space.cost, space.steps, row,
         )  # fmt: skip
         if found < whole and credit_of(data, j, row, begin, stop) >= target:
-            return row_cost(data, row, prices, begin, stop)
+            return cost_beyond(data, row, prices, available, beyond, begin, stop)
         for s in range(begin, stop):
             row[s] = -1
     for i in range(taken + 1):
@@ -139,7 +150,7 @@ def _insert_without_losses(data: Any, j: int, prices: Any, available: Any, space
             row[s] = above
     if credit_of(data, j, row, begin, stop) < target:
         return np.inf
-    return whole
+    return cost_beyond(data, row, prices, available, beyond, begin, stop)
 
 
 @kernel

@@ -37,6 +37,7 @@ def core_of(
     j: int,
     prices: Any,
     available: Any,
+    beyond: Any,
     q: float,
     gap: float,
     start: Any,
@@ -49,6 +50,8 @@ def core_of(
 
     Parameters
     ----------
+    prices, available, beyond
+        As in :func:`~edgeflow_opt.solvers.price.hull_kernels.mode_cost`.
     start, mode, gain, cost
         Output: options of the free slots (two or more options) beyond the first, those of free slot
         f at ``start[f] : start[f + 1]``; gain and cost are relative to the first option, which has
@@ -71,16 +74,23 @@ def core_of(
     option_gain = np.empty(width)
     option_cost = np.empty(width)
     option_mode = np.empty(width, np.int64)
+    mode_price = np.empty(width)
     start[0, 0] = 0
     for s in range(data.jobs[j].first, data.jobs[j].end):
         length = useful_length(data, j, s)
         best = 0.0
         for m in range(lo, hi):
-            k = data.modes[m].site
-            if data.modes[m].units <= available[k, s]:
-                best = max(
-                    best, q * (data.modes[m].rate * length) - prices[k, s] * data.modes[m].units
-                )
+            # As in `mode_cost`, a call of which would take as long as all the rest.
+            k, units = data.modes[m].site, data.modes[m].units
+            price = prices[k, s] * units
+            excess = units - available[k, s]
+            if excess > 0:
+                if units > data.capacity[k, s]:
+                    price = np.inf
+                else:
+                    price += beyond[k, s] * min(excess, units)
+            mode_price[m - lo] = price
+            best = max(best, q * (data.modes[m].rate * length) - price)
         options = 0
         if best <= gap:
             option_gain[0] = 0.0
@@ -88,11 +98,8 @@ def core_of(
             option_mode[0] = -1
             options = 1
         for m in range(lo, hi):
-            k = data.modes[m].site
-            if data.modes[m].units > available[k, s]:
-                continue
             work = data.modes[m].rate * length
-            price = prices[k, s] * data.modes[m].units
+            price = mode_price[m - lo]
             if best - (q * work - price) > gap:
                 continue
             i = options
@@ -191,6 +198,7 @@ def knapsack(
     j: int,
     prices: Any,
     available: Any,
+    beyond: Any,
     work: float,
     q: float,
     hull_cost: float,
@@ -209,6 +217,8 @@ def knapsack(
 
     Parameters
     ----------
+    prices, available, beyond
+        As in :func:`~edgeflow_opt.solvers.price.hull_kernels.mode_cost`.
     work
         Iterations that the plan must do.
     q, hull_cost
@@ -230,7 +240,7 @@ def knapsack(
     """
     tolerance = 1e-9 * (upper + q * work)
     free, base_work, base_cost = core_of(
-        data, j, prices, available, q, upper - hull_cost + tolerance,
+        data, j, prices, available, beyond, q, upper - hull_cost + tolerance,
         start, mode, gain, cost, plan,
     )  # fmt: skip
     if optimistic:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from edgeflow_opt.solvers.compiled import kernel
+from edgeflow_opt.solvers.price.hull_kernels import mode_cost
 
 
 @kernel
@@ -50,4 +51,16 @@ def row_cost(data: Any, row: Any, prices: Any, begin: int, stop: int) -> float:
         m = row[s]
         if m >= 0:
             total += prices[data.modes[m].site, s] * data.modes[m].units
+    return total
+
+
+@kernel
+def cost_beyond(
+    data: Any, row: Any, prices: Any, available: Any, beyond: Any, begin: int, stop: int
+) -> float:
+    """Return the priced cost of `row` where units beyond those left have a price of their own."""
+    total = 0.0
+    for s in range(begin, stop):
+        if row[s] >= 0:
+            total += mode_cost(data, row[s], s, prices, available, beyond)
     return total

@@ -4,6 +4,10 @@ Ruin and recreate (Schrimpf et al., 2000) takes out a few jobs that share a wind
 them and some rejected ones back in another order, each by its cheapest plan at (almost) the dual
 prices in what is left. A move is judged by the worth of the jobs met, then by the priced worth of
 the capacity that stays free.
+
+Where that finds nothing more, a job is put in though it does not fit, and what is too much is shifted
+away (:mod:`edgeflow_opt.solvers.price.overfill_kernels`). Moves of a few jobs cannot bring bits of
+free capacity together that lie scattered over time; chains of jobs that give way to each other do.
 """
 
 from __future__ import annotations
@@ -13,12 +17,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeflow_opt.solvers.price.insertion_kernels import workspace
+from edgeflow_opt.solvers.price.overfill_kernels import overfill, shift
 from edgeflow_opt.solvers.price.search_kernels import (
     fill_left_over,
     search,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
     from edgeflow_opt.solvers.price.dual import DualResult
     from edgeflow_opt.solvers.price.pricing_data import PricingData
@@ -29,6 +36,9 @@ _NOISE = 0.15
 _TEMPERATURE = 0.001
 #: Share of the mean price that is added to all prices, so that units without a price are not wasted.
 _LEAST_PRICE = 0.02
+#: Price of a unit beyond the capacity and its rise in each step, in mean prices; steps after which an
+#: attempt to put a job in is given up, and steps between two looks at the clock.
+_BEYOND, _RISE, _STEPS, _STEPS_OF_A_CALL = 1.0, 0.1, 3000, 250
 
 
 class PriceSearch:
@@ -56,6 +66,10 @@ class PriceSearch:
         self.met = np.zeros(n, dtype=np.bool_)
         self.moves = 0
         """Moves made so far."""
+        self.attempts = 0
+        """Attempts so far to put in a job that does not fit."""
+        self.attempted_at = 0
+        """Moves that had been made when the last of them failed."""
         self._plan_cost = np.zeros(n)
         # A job that must be met counts more than all others together.
         must = data.priced & data.must_meet
@@ -75,6 +89,7 @@ class PriceSearch:
         self._guide = self._prices + max(_LEAST_PRICE * mean, 1e-12) * lengths
         possible = data.priced & np.isfinite(dual.job_costs)
         self._candidates = np.flatnonzero(possible)
+        self._movable = np.flatnonzero(possible & data.malleable & ~data.lossy)
         ratio = np.full(len(data.weight), np.inf)
         ratio[possible] = dual.job_costs[possible] / self.worth[possible]
         self._ratio = ratio
@@ -123,6 +138,41 @@ class PriceSearch:
         """Make `moves` moves and return the rise of :attr:`value`."""
         self.moves += moves
         return self._run(self._candidates[:0], moves)
+
+    def put_in_more(self, stopped: Callable[[], bool]) -> float:
+        """Put in a job that does not fit and shift what is too much; return the rise of :attr:`value`.
+
+        Where that fails, or is `stopped`, the plan is what it was. Jobs with losses and moldable jobs
+        are left as they are.
+        """
+        outside = self._movable[~self.met[self._movable]]
+        if not len(outside):
+            return 0.0
+        self.attempts += 1
+        state = (self.plan, self.available, self._plan_cost, self.met)
+        before, kept = self.value, [array.copy() for array in state]
+        mean = float(self._guide.mean())
+        beyond = np.full_like(self._guide, _BEYOND * mean)
+        random, tables = self._random, self.data.tables
+        chosen = overfill(
+            tables, self._guide, beyond, self._ratio, outside, random, self.plan, self.available,
+            self.met, self._space,
+        )  # fmt: skip
+        steps = 0
+        while chosen >= 0 and steps < _STEPS and not stopped():
+            steps += _STEPS_OF_A_CALL
+            excess = shift(
+                tables, self._prices, self._guide, beyond, _RISE * mean, _NOISE, self.worth,
+                self._ratio, self._movable, _STEPS_OF_A_CALL, random, self.plan, self.available,
+                self._plan_cost, self.met, self._space,
+            )  # fmt: skip
+            if excess == 0:
+                self._price_plan()
+                return self.value - before
+        for array, old in zip(state, kept, strict=True):
+            array[:] = old
+        self.attempted_at = self.moves
+        return 0.0
 
     def _run(self, order: IntArray, moves: int) -> float:
         return float(

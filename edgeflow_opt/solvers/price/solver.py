@@ -36,6 +36,9 @@ _MOVES_PER_JOB, _LEAST_MOVES = 40, 4000
 _HULL_SHARE = 0.2
 #: Wall seconds of one chunk of moves between two looks at the clock.
 _CHUNK_S = 0.03
+#: Moves before jobs are put in that do not fit, per job, or the share of the time that they may take,
+#: and moves after an attempt at that which failed: what it shifts must be packed well.
+_MOVES_BEFORE_PER_JOB, _MOVES_BEFORE_SHARE, _MOVES_AFTER = 8, 0.4, 500
 #: Most moves of one chunk: where a move costs nothing, chunks would grow without end.
 _MOST_MOVES = 1_000_000
 
@@ -320,6 +323,16 @@ class _Solve:
         """Whether there is nothing left to do for `search`."""
         return self._done or self._stopped() or self._optimal(search)
 
+    def _packed(self, search: PriceSearch) -> bool:
+        """Whether there were moves enough for an attempt to put in a job that does not fit."""
+        if search.attempts:
+            return search.moves >= search.attempted_at + _MOVES_AFTER
+        if search.moves >= _MOVES_BEFORE_PER_JOB * self.arrays.num_jobs:
+            return True
+        spent = self.control.elapsed_s - self._begun_s
+        late = spent > _MOVES_BEFORE_SHARE * (spent + self.control.left_s)
+        return late and not self.options.deterministic
+
     def _search(
         self, search: PriceSearch, exact: ExactDual, left: float, seconds: float = float("inf")
     ) -> float:
@@ -332,12 +345,18 @@ class _Solve:
                 break
             search.follow(exact.best)
             count = int(min(chunk, left))
-            if search.improve(count) > 0:
-                self._report_value(search)
+            gained = search.improve(count)
             left -= count
             if not self.options.deterministic:
                 taken = max(1e-6, self.control.elapsed_s - begin)
                 chunk = max(10, min(4 * chunk, int(count * _CHUNK_S / taken), _MOST_MOVES))
+            while self._packed(search) and not self._finished(search):
+                more = search.put_in_more(lambda: self._finished(search))
+                gained += more
+                if more <= 0.0:
+                    break
+            if gained > 0.0:
+                self._report_value(search)
         if left <= 0:
             self.hit = Limit.ITERATIONS
         if self._optimal(search):

@@ -30,6 +30,14 @@ def warm_up() -> None:
     search = PriceSearch(data, exact.best, 0)
     search.construct()
     search.improve(2)
+    # In one unit both jobs without losses are too many, so that what is too much is shifted.
+    crowded = data._replace(
+        capacity=np.minimum(data.capacity, 1),
+        tables=data.tables._replace(capacity=np.minimum(data.capacity, 1)),
+    )
+    search = PriceSearch(crowded, exact.best, 0)
+    search.construct()
+    search.put_in_more(lambda: False)
     search.filled_plan(arrays, left_over=True)
     jobs = np.flatnonzero(data.priced)
     space, rows = workspace(data, INSERTION_BINS), np.full((len(jobs), 4), -1, dtype=np.int64)
