@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from edgeflow_opt.policies.columns import JobColumns
     from edgeflow_opt.problem import Job, Mode, Site
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
+
+#: Points in time so many units in the last place of the clock apart are one.
+RESOLUTION_ULPS = 4.0
 
 #: Jobs that may be kept in the tables beyond four times the unfinished ones.
 _KEPT_JOBS = 1000
@@ -242,8 +246,9 @@ class EdgeFlowPolicy:
         )  # fmt: skip
         modes = Modes(tables.modes[: tables.num_modes], level_start, tables.level_mode)
         return self._heuristic.plan(
-            times, free, tables.is_cloud, False, jobs, modes, chosen, now_only
-        )
+            times, free, tables.is_cloud, False, jobs, modes, chosen, now_only,
+            RESOLUTION_ULPS * math.ulp(state.now),
+        )  # fmt: skip
 
 
 def _capacities(now: float, sites: Sequence[Site]) -> tuple[FloatArray, IntArray]:

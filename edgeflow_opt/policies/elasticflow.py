@@ -107,7 +107,14 @@ class ElasticFlowPolicy(EdgeFlowPolicy):
         later = starts > 0.0
         changes = np.where(later, starts, np.where(table["segments"][some] > 1, ends, np.inf))
         changes = changes[(changes > 0.0) & (changes < np.inf)]
-        return state.now + max(float(changes.min()), self._slot_s) if len(changes) else None
+        if not len(changes):
+            return None
+        seconds = max(float(changes.min()), self._slot_s)
+        wake_up = state.now + seconds
+        # Rounded down, not up: what begins just in time would miss. See `RESOLUTION_ULPS`.
+        if wake_up - state.now > seconds:
+            wake_up = math.nextafter(wake_up, state.now)
+        return max(wake_up, math.nextafter(state.now, math.inf))
 
 
 def without_edge(sites: Sequence[Site]) -> tuple[Site, ...]:

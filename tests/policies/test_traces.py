@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 from edgeflow_opt.policies import POLICIES, make_policy
 from edgeflow_opt.problem import Job, Site
 from edgeflow_opt.simulation import simulate
+from edgeflow_opt.workloads import generate_trace
 from tests.effort import examples
 from tests.policies.states import traces
 
@@ -72,3 +76,51 @@ def test_cloud_policies_leave_the_edge_alone(jobs: tuple[Job, ...]) -> None:
         )
         assert without == beside
         assert all(allocation.site == "c" for allocation in beside)
+
+
+def _on_whole_ticks(time: float) -> float:
+    """Return `time` to 1/1024 s, which every clock of the test below holds exactly."""
+    return round(time * 1024) / 1024
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("edgeflow", {"share": "two_level"}),
+        ("edgeflow-select", {"share": "two_level"}),
+        ("edgeflow-select", {}),
+        ("elasticflow", {}),
+    ],
+)
+def test_a_shift_of_the_clock_changes_nobody_s_fate(name: str, options: dict[str, Any]) -> None:
+    """Whoever is met on a clock that begins with the trace is met on one since 1970.
+
+    Plans are just in time here, and jobs of one model often save the same by the same step: neither
+    may hang on the last digits of the clock.
+    """
+    for seed, load in ((0, 1.5), (2, 1.5), (3, 1.5), (4, 3.0), (6, 0.6), (8, 3.0)):
+        jobs = [
+            dataclasses.replace(
+                job,
+                arrival=_on_whole_ticks(job.arrival or 0.0),
+                deadline=_on_whole_ticks(job.deadline or 0.0),
+            )
+            for job in generate_trace(60, seed, load=load, cloud_gpus=16).jobs(
+                cloud_site="c", edge_site="e"
+            )
+        ]
+        fates = []
+        for by in (0.0, 2.0**20, 1.7e9):
+            later = [
+                dataclasses.replace(j, arrival=(j.arrival or 0.0) + by, deadline=j.deadline + by)
+                for j in jobs
+                if j.deadline is not None
+            ]
+            sites = (
+                Site(name="c", kind="cloud", capacity=((by, 16),)),
+                Site(name="e", kind="edge", capacity=((by, 4),)),
+            )
+            result = simulate(later, sites, make_policy(name, **options))
+            fates.append([outcome.met for outcome in result.outcomes])
+        assert fates[1] == fates[0]
+        assert fates[2] == fates[0]

@@ -82,6 +82,7 @@ class Heuristic:
         modes: Modes,
         chosen: BoolArray | None = None,
         now_only: bool = False,
+        resolution_s: float = 0.0,
     ) -> Planned:
         """Return the plans of all jobs in deadline order.
 
@@ -106,8 +107,12 @@ class Heuristic:
         now_only
             Whether only what is held in the first piece, and the refused jobs, will be looked at.
             The plans are then what they would be up to there, and else maybe not made at all.
+        resolution_s
+            Seconds that the clock of the caller cannot tell apart: the late, higher level of a
+            share of two levels that would begin so soon after now begins now.
         """
         self.rules["now_only"] = now_only
+        self.rules["resolution_s"] = resolution_s
         num_jobs, pieces = len(jobs), free.shape[1]
         pool = 8 * num_jobs + 1024
         cuts = pieces if snap else pieces + 4 * num_jobs + 64

@@ -184,6 +184,8 @@ def share(desk: Desk, j: int, site: int, first: int, deadline: float) -> bool:
                     if not lossy:
                         break
                     continue
+                if split <= timeline.times[first] + desk.rules.resolution_s:
+                    split = timeline.times[first]
             if run_levels(desk, j, site, first, split, low, q, deadline):
                 return True
             work += sketch.plan.left * (1.0 + 1e-6)

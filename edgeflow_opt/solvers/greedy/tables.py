@@ -74,7 +74,8 @@ JOB = _records(
 
 #: :class:`~edgeflow_opt.solvers.greedy.options.GreedyOptions` as numbers. `by_deadline` = the order
 #: of Algorithm 1; `one_by_one` = rule 3 plans anew after each job that it moves; `now_only` = of the
-#: plans only what is held now is asked for, so that kernels may leave out all that cannot change it.
+#: plans only what is held now is asked for, so that kernels may leave out all that cannot change it;
+#: `resolution_s` = what begins so soon after now begins now.
 RULES = _records(
     late=np.int64,
     hopeless_by=np.int64,
@@ -91,6 +92,7 @@ RULES = _records(
     elastic=np.bool_,
     fill=np.bool_,
     now_only=np.bool_,
+    resolution_s=np.float64,
 )
 
 #: Of a timeline: the number of pieces; whether none may be split; whether an array was too small,
