@@ -22,7 +22,6 @@ may change within. Hence hull pricing (convex combinations of modes), never inte
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -275,8 +274,3 @@ class _Kinds:
             self.modes += found
             self.mode_start.append(len(self.modes))
         return self._known[found]
-
-
-def total_weight(data: IntervalData) -> float:
-    """Return the worth of all jobs together: the trivial bound."""
-    return math.fsum(data.weight)

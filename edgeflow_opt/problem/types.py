@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 from edgeflow_opt.errors import EdgeflowError, Fault, InputError, UsageError
 from edgeflow_opt.problem.validation import is_number, is_whole, shown
@@ -82,11 +82,7 @@ def type_faults(
         rest = [k for k in kinds if k is not NoneType]
         single = rest[0] if len(rest) == 1 else tuple(rest)
         yield from type_faults(value, single, owner, field, finite=finite)
-    elif origin is Literal:
-        if not isinstance(value, str) or value not in get_args(kind):
-            choices = ", ".join(repr(choice) for choice in get_args(kind))
-            yield Fault(owner, field, f"must be one of {choices}", shown(value))
-    elif origin in (tuple, Sequence):
+    elif origin is tuple:
         yield from _sequence_faults(value, get_args(kind), owner, field, finite)
     elif dataclasses.is_dataclass(kind) and isinstance(value, typing.cast(type, kind)):
         for name, of_field in _kinds(typing.cast(type, kind)).items():

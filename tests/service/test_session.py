@@ -386,3 +386,19 @@ def test_options_that_make_no_sense() -> None:
         _session().decide(0.0, 0.0)
     with pytest.raises(UsageError, match="option now"):
         _session().decide(float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("prices", "nonsense", "session, options or prices: prices: must be a JSON document"),
+        ("constraints", [{"type": "group_quota", "gpus": 1}], "sessions know none; leave them out"),
+    ],
+)
+def test_a_snapshot_of_what_a_session_cannot_hold(place: str, value: Any, message: str) -> None:
+    """Prices that are none, and constraints, are one error of the document."""
+    document = _session(job("a")).snapshot()
+    owner = document if place == "prices" else document["cluster"]
+    owner[place] = value
+    with pytest.raises(EventError, match=message):
+        EpochSession.from_snapshot(document, isolated=False)

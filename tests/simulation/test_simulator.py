@@ -411,6 +411,21 @@ def test_a_wrong_history_does_not_leave(monkeypatch):
     assert simulate([job("a", 0.0, 99.0, 20.0)], [CLOUD, EDGE], Fifo(), check=False).metrics.met
 
 
+def test_what_a_policy_raises_on_purpose_and_ctrl_c_come_through():
+    """An error of the package is not wrapped, and Ctrl-C inside a kernel is Ctrl-C."""
+
+    def refuse(state):
+        raise UsageError("told by the policy")
+
+    def interrupted(state):
+        raise SystemError("in a kernel") from KeyboardInterrupt()
+
+    with pytest.raises(UsageError, match=r"^told by the policy$"):
+        simulate([job("a", 0.0, 99.0, 20.0)], [CLOUD, EDGE], Scripted(refuse))
+    with pytest.raises(KeyboardInterrupt, match=r"^$"):
+        simulate([job("a", 0.0, 99.0, 20.0)], [CLOUD, EDGE], Scripted(interrupted))
+
+
 def test_a_result_is_picklable_and_frozen():
     """A result survives pickling unchanged."""
     result = simulate([job("a", 0.0, 99.0, 20.0)], [CLOUD, EDGE], Fifo(), log=True)

@@ -286,3 +286,25 @@ def test_the_example_of_the_guide() -> None:
         result = solve(_problem(quota, trials), solver)
         assert (result.status, result.value) == ("optimal", 4.0)
     assert solve(_problem(trials), "cpsat").value == 10.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Crashing(GroupQuota):
+    """A quota that cannot even look at its parameters."""
+
+    type: ClassVar[str] = "crashing"
+
+    def faults(self, grid: Any, sites: Any, jobs: Any) -> Iterator[Any]:
+        """Fail."""
+        raise ZeroDivisionError("by the plug-in")
+
+
+def test_a_constraint_that_crashes_over_its_parameters_is_a_fault_of_the_instance() -> None:
+    """It is named by its place and type, with what it raised, and the others are looked at."""
+    message = r"constraints\[0\] .crashing.: cannot be looked at .ZeroDivisionError: by the plug-in"
+    with pytest.raises(InstanceError, match=message) as caught:
+        _problem(Crashing(gpus=1), GroupQuota(gpus=-1))
+    assert [fault.object for fault in caught.value.faults] == [
+        "constraints[0] (crashing)",
+        "constraints[1] (group_quota)",
+    ]
