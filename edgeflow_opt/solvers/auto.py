@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from edgeflow_opt.formulations.moldable import one_run_only
 from edgeflow_opt.formulations.objectives import LEVELS
+from edgeflow_opt.problem import Objective
 from edgeflow_opt.solvers.base import FEATURES, Capabilities
 from edgeflow_opt.solvers.kernels import BY_LEVELS, PLAN, PRICE
 from edgeflow_opt.solvers.lexicographic.level_solve import SMALL_COLUMNS, LevelSolve
@@ -50,6 +51,10 @@ _POLISH_SHARE = 0.7
 
 #: Share of the time left for the polish before the proof of level 1.
 _EARLY_POLISH_SHARE = 0.08
+
+#: Shares of the time left of a weighted sum: for level 1 where it decides whom to meet, and for prices
+#: and moves where a MILP engine follows.
+_LEVEL_1_SHARE, _SUM_SHARE = 0.6, 0.3
 
 #: Shares of the time left for the first closer of level 1, and for the one that follows it.
 _CLOSER_SHARE, _LAST_SHARE = 0.75, 0.75
@@ -90,7 +95,7 @@ class AutoSolver:
         if work.arrays.num_slots == 1 and settle_single_slot(work):
             return
         if work.problem.objective.weights is not None:
-            _weighted_sum(work)
+            self._weighted_sum(work)
             return
         small = work.columns() <= SMALL_COLUMNS
         share = _PRICE_SHARE_LARGE
@@ -118,6 +123,40 @@ class AutoSolver:
         work.engine = CpSatEngine()
         work.levels_below()
 
+    def _weighted_sum(self, work: LevelSolve) -> None:
+        """Solve a weighted sum: prices and moves that they guide, level 1, then HiGHS where it can.
+
+        Where the prices have about as much weight met as can be, whom to meet is decided as on level
+        1. Its steps find the last job, and a bound that prices alone do not have.
+        """
+        control = work.control
+        small = work.columns(LEVELS) <= SMALL_COLUMNS
+        found = work.weigh(control.part(_SUM_SHARE * control.left_s), fixing=small)
+        try:
+            found.first_prices()
+            level_1 = None
+            if found.meets_most():
+                level_1 = self._level_1(work, _LEVEL_1_SHARE * control.left_s)
+            found.go_on_with(control.part((_SUM_SHARE if small else 1.0) * control.left_s))
+            if level_1 is None or level_1.incumbent.plan is None:
+                found.improve()
+            else:
+                found.improve(level_1.incumbent.plan, level_1.bound)
+        finally:
+            work.note_weighted()
+        if small and not work.closed and not control.stopped:
+            work.first_level()
+
+    def _level_1(self, work: LevelSolve, seconds: float) -> LevelSolve:
+        """Return what is found out in `seconds` about level 1 of an instance with a weighted sum."""
+        problem = work.problem.replace(objective=Objective())
+        options = dataclasses.replace(work.options, levels=1)
+        part = work.control.aside(seconds)
+        level_1 = LevelSolve(problem, work.arrays, options, part, HighsEngine())
+        with part.interruptible():
+            self._steps(level_1)
+        return level_1
+
 
 def _with_rows(work: LevelSolve) -> None:
     """Go through the levels where the instance has constraints, which only the models know."""
@@ -129,15 +168,6 @@ def _with_rows(work: LevelSolve) -> None:
             work.first_level(share=share)
     work.engine = CpSatEngine()
     work.levels_below()
-
-
-def _weighted_sum(work: LevelSolve) -> None:
-    """Solve a weighted sum: prices and the moves that they guide, then HiGHS where it can follow."""
-    control = work.control
-    small = work.columns(LEVELS) <= SMALL_COLUMNS
-    work.use_prices((_PRICE_SHARE_SMALL if small else 1.0) * control.left_s, fixing=small)
-    if small and not work.closed and not control.stopped:
-        work.first_level()
 
 
 def _price_s_before_windows(work: LevelSolve) -> float:

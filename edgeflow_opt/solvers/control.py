@@ -137,6 +137,21 @@ class SolveControl:
             part.ends_when(needless)
         return part
 
+    def aside(self, seconds: float) -> SolveControl:
+        """Return the control of a part that looks at another objective, for at most `seconds`.
+
+        Clock and cancellation are those of the whole; its values, bounds and plans are its own.
+        """
+        part = self.part(seconds)
+        part.forget()
+        return part
+
+    def forget(self) -> None:
+        """Keep apart from now on what is reported here, and tell nobody."""
+        self._on_progress = None
+        self._trace, self._kept = [], []
+        self._best = {"value": None, "bound": None}
+
     def ends_when(self, needless: Callable[[], bool]) -> None:
         """Let this part of a solve come to an end as soon as `needless` is true."""
         before = self._needless

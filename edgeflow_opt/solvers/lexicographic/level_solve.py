@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.mip.rounding import Rounding
     from edgeflow_opt.solvers.moldable import OptionDual
     from edgeflow_opt.solvers.price import DualResult
-    from edgeflow_opt.solvers.weighted.dual import WeightedDual
+    from edgeflow_opt.solvers.weighted.solver import WeightedSolve
 
 #: Seconds for the price engine at most before an engine that proves small models follows: in any
 #: case, and per column of the model. Engines close most of what prices leave open sooner.
@@ -99,7 +99,8 @@ class LevelSolve:
         self.dual: DualResult | None = None
         """Prices, bound and job costs of the price engine; None = it was not asked."""
         self._options: OptionDual | None = None
-        self._weighted: WeightedDual | None = None
+        self.weighted: WeightedSolve | None = None
+        """The solve of a weighted sum by prices; None = it was not asked."""
         self._infeasible = bool((arrays.must_meet & ~reachable).any())
         weights = problem.objective.weights
         if weights is None:
@@ -128,7 +129,10 @@ class LevelSolve:
         relaxed = bool(self.arrays.rows.num_rows)
         part = self.control.part(seconds, relaxed=relaxed)
         if self.problem.objective.weights is not None:
-            self._use_weighted_prices(plain, part, fixing=fixing)
+            try:
+                self.weigh(part, fixing=fixing).run()
+            finally:
+                self.note_weighted()
             return
         from edgeflow_opt.solvers.price import SOLVER
 
@@ -150,21 +154,26 @@ class LevelSolve:
             part = self.control.part(_OPTIONS_SHARE * self.control.left_s)
             self._options = minimise(option_table(self.arrays), stopped=lambda: part.stopped)
 
-    def _use_weighted_prices(
-        self, options: SolveOptions, control: SolveControl, *, fixing: bool
-    ) -> None:
+    def weigh(self, control: SolveControl, *, fixing: bool) -> WeightedSolve:
+        """Return the solve of the weighted sum by prices, not yet begun."""
         from edgeflow_opt.solvers.weighted.solver import WeightedSolve
 
-        work = WeightedSolve(self.problem, self.arrays, options, control, self.incumbent)
-        try:
-            work.run()
-        finally:
-            self.statistics["prices"] = work.statistics
-            self._infeasible = self._infeasible or work.infeasible
-            if not work.infeasible:
-                self.tighten(work.bound, "price")
-                self.dual, self._fixing = work.dual, fixing
-                self._weighted = work.function
+        self.control.load_kernels(PRICE)
+        plain = dataclasses.replace(self.options, params={})
+        self._fixing = fixing
+        self.weighted = WeightedSolve(self.problem, self.arrays, plain, control, self.incumbent)
+        return self.weighted
+
+    def note_weighted(self) -> None:
+        """Take note of what the solve of the weighted sum by prices has proven."""
+        found = self.weighted
+        if found is None:
+            return
+        self.statistics["prices"] = found.statistics
+        self._infeasible = self._infeasible or found.infeasible
+        self.dual = found.dual
+        if not found.infeasible:
+            self.tighten(found.bound, "price")
 
     def tighten(self, bound: float, source: str | None = None) -> None:
         """Take note of a proven bound on level 1, from any thread; `source` None = the engine."""
@@ -357,8 +366,8 @@ class LevelSolve:
             restricted, jobs, options = self._options.restrict(model, value)
             self.statistics |= {"fixed_jobs": jobs, "open_options": options}
         elif self.dual is not None and self._fixing:
-            if self._weighted is not None:
-                fixed = self._weighted.fixings(self.dual, value)
+            if self.weighted is not None:
+                fixed = self.weighted.function.fixings(self.dual, value)
             else:
                 from edgeflow_opt.solvers.price import fixings
 
@@ -367,7 +376,7 @@ class LevelSolve:
             restricted = model.restricted(fixed.met, fixed.unmet)
         else:
             return None
-        step = None if self._weighted is not None else attainable_step(self._weights)
+        step = None if self.weighted is not None else attainable_step(self._weights)
         aim = value if step is None else value + 0.5 * step
         return restricted.with_objective(objective, at_least=aim)
 

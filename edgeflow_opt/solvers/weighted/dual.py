@@ -80,7 +80,42 @@ class WeightedDual:
         self.data, self.worths, self.workers = data, worths, workers
         self.blocks = job_blocks(data)
         self.multiplier = np.zeros((len(data.weight), 2))
+        self._row = 0.0
         self._least_money = _least_money(data, worths)
+
+    def with_toll(self, toll: float, most: float) -> WeightedDual:
+        """Return the dual with the row that at most the weight `most` is met, at price `toll`."""
+        jobs = self.worths.jobs.copy()
+        jobs["met"] -= toll * jobs["weight"]
+        unmet = (jobs["progress"] + jobs["leftover"]) * jobs["work"]
+        # The scale of prices, and of steps.
+        data = self.data._replace(weight=np.maximum(jobs["met"], unmet))
+        other = WeightedDual(data, self.worths._replace(jobs=jobs), self.workers)
+        other.multiplier[:] = self.multiplier
+        other._row = self._row + toll * most
+        return other
+
+    @property
+    def largest_worth(self) -> float:
+        """The most that meeting a job of weight 1 is worth; 0 where there is none."""
+        return self._largest(self.worths.jobs["met"])
+
+    @property
+    def largest_toll(self) -> float:
+        """The same less what the job is worth if its work is done without meeting the deadline."""
+        jobs = self.worths.jobs
+        return self._largest(jobs["met"] - (jobs["progress"] + jobs["leftover"]) * jobs["work"])
+
+    def _largest(self, worth: FloatArray) -> float:
+        weight = self.worths.jobs["weight"]
+        heavy = weight > 0.0
+        return float((worth[heavy] / weight[heavy]).max(initial=0.0))
+
+    def met_weight(self, found: DualResult) -> float:
+        """Return the weight of the jobs that are met in the plans behind `found`."""
+        unmet = self.gains(found.prices, found.multipliers).unmet
+        met = self.worths.jobs["met"] - found.job_costs > unmet
+        return float(self.worths.jobs["weight"][met].sum())
 
     def evaluate(self, prices: FloatArray) -> tuple[float, FloatArray]:
         """Return L(`prices`) in plain floating point, and capacity less usage, a subgradient."""
@@ -93,7 +128,7 @@ class WeightedDual:
             )
 
         run_blocks(self.blocks, work, self.workers)
-        value = float((self.data.capacity * prices).sum() + gain.sum())
+        value = float((self.data.capacity * prices).sum() + gain.sum()) + self._row
         return value, self.data.capacity - usage.sum(axis=0)
 
     def gains(self, prices: FloatArray, multiplier: FloatArray) -> Gains:
@@ -176,10 +211,11 @@ class WeightedDual:
         unmet = self.gains(dual.prices, dual.multipliers).unmet
         met = self.worths.jobs["met"] - dual.job_costs
         spare = dual.bound - incumbent + FLOAT_SLACK * max(1.0, abs(dual.bound), abs(incumbent))
-        timed = np.isfinite(self.data.deadline)
+        # The fate of a job without weight decides nothing.
+        counts = self.worths.jobs["weight"] > 0.0
         return Fixings(
-            met=timed & (met - unmet > max(0.0, spare)),
-            unmet=timed & (unmet - met > max(0.0, spare)),
+            met=counts & (met - unmet > max(0.0, spare)),
+            unmet=counts & (unmet - met > max(0.0, spare)),
         )
 
     def _costs(self, gains: Gains) -> FloatArray:
@@ -193,10 +229,10 @@ class WeightedDual:
         if np.isneginf(best).any():
             return -math.inf
         supply = (self.data.capacity * prices).ravel()
-        total = math.fsum(supply) + math.fsum(best)
+        total = math.fsum(supply) + math.fsum(best) + self._row
         # A term is a product of at most three numbers; a job adds at most six terms per slot.
         operations = 6.0 * (len(self.data.boundaries) + 16)
-        added = math.fsum(supply) + math.fsum(gains.magnitude) + math.fsum(np.abs(best))
+        added = self._row + math.fsum(supply) + math.fsum(gains.magnitude) + math.fsum(np.abs(best))
         return total + operations * _EPS * added
 
     def _usage_unmet(self, prices: FloatArray, which: BoolArray) -> FloatArray:

@@ -21,16 +21,20 @@ from edgeflow_opt.solvers.base import Draft
 from edgeflow_opt.solvers.kernels import WEIGHTED
 from edgeflow_opt.solvers.lexicographic.incumbent import Incumbent
 from edgeflow_opt.solvers.lexicographic.start import offer_start
+from edgeflow_opt.solvers.price import dual_bound
 from edgeflow_opt.solvers.price.dual import COLD_ITERATIONS, minimise
 from edgeflow_opt.solvers.price.exact_dual import REACH, WARM_REACH, ExactDual
 from edgeflow_opt.solvers.price.search import PriceSearch
 from edgeflow_opt.solvers.weighted.dual import WeightedDual
+from edgeflow_opt.solvers.weighted.most_met import with_most_met
 from edgeflow_opt.solvers.weighted.search import WeightedSearch
 from edgeflow_opt.solvers.weighted.worths import weighted_data
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from edgeflow_opt.problem import EpochProblem
-    from edgeflow_opt.problem.arrays import ProblemArrays
+    from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
     from edgeflow_opt.solvers.base import SolveOptions
     from edgeflow_opt.solvers.control import SolveControl
     from edgeflow_opt.solvers.price.dual import DualResult
@@ -38,8 +42,15 @@ if TYPE_CHECKING:
 #: Shares of the time: for the hull dual, and of what is left then for the question whom to meet.
 _HULL_SHARE, _MEETING_SHARE = 0.2, 0.4
 
+#: Share of the met weight that level 1 can have at most, from which on it decides whom to meet, and
+#: evaluations for the bound on it.
+_NEARLY, _ITERATIONS_OF_LEVEL_1 = 0.97, 40
+
 #: Evaluations of the hull dual from prices that are given, and of the exact dual at most.
 WARM_ITERATIONS, EXACT_ITERATIONS = 12, 100
+
+#: Share of the time for the exact dual where a bound on the met weight follows.
+_EXACT_SHARE = 0.4
 
 #: Moves where the result must not depend on the clock: per job, and at least.
 _MOVES_PER_JOB, _LEAST_MOVES = 40, 2000
@@ -86,7 +97,7 @@ class WeightedSolve:
     ) -> None:
         assert problem.objective.weights is not None
         control.load_kernels(WEIGHTED)
-        self.arrays, self.options, self.control = arrays, options, control
+        self.arrays, self.options = arrays, options
         self.incumbent = incumbent
         self.weights = problem.objective.weights
         self.data, self.worths = weighted_data(arrays, self.weights)
@@ -101,9 +112,15 @@ class WeightedSolve:
         self._settled = threading.Event()
         self._broken_off = False
         self._fault: BaseException | None = None
+        self.go_on_with(control)
+
+    def go_on_with(self, control: SolveControl) -> None:
+        """Use another part of the clock from now on."""
+        self.control = control
         left = control.left_s
         # Turning the plan into a checked schedule takes time of its own, in plain Python.
-        self._reserve_s = min(0.2 * left, 0.05 + 2e-4 * arrays.num_jobs) if left < 1e9 else 0.0
+        reserve_s = 0.05 + 2e-4 * self.arrays.num_jobs
+        self._reserve_s = min(0.2 * left, reserve_s) if left < 1e9 else 0.0
 
     @property
     def _workers(self) -> int:
@@ -111,20 +128,60 @@ class WeightedSolve:
 
     def run(self) -> None:
         """Prove and improve until bound and value meet, or time is up."""
-        self._first_prices()
+        self.first_prices()
+        self.improve()
+
+    def improve(self, plan: IntArray | None = None, most: float | None = None) -> None:
+        """Sharpen the bound and improve the plan, from the first prices on.
+
+        Parameters
+        ----------
+        plan
+            A plan that meets nearly as much as can be; None = the jobs to meet are looked for.
+        most
+            A proven bound on the met weight; None = that of the prices themselves.
+        """
         if self.infeasible or self.dual is None:
             return
+        if plan is not None:
+            self._begin_from(plan)
+        begin = self.control.elapsed_s
+        seconds = (1.0 if most is None else _EXACT_SHARE) * self.control.left_s
         reach = REACH if self._given is None else WARM_REACH
         exact = ExactDual(self.function, self.dual, self._stopped, reach)
+
+        def sharpen() -> None:
+            while self._sharpens(exact) and self.control.elapsed_s - begin < seconds:
+                self._sharpen(exact)
+                if self._workers == 1 and not self.options.deterministic and exact.evaluations == 3:
+                    # With more workers later prices come for nothing; here plans are worth more.
+                    exact.refine_next()
+            if most is not None and self.dual is not None and not self._stopped():
+                self.function, found = with_most_met(self.function, self.dual, most, self._stopped)
+                self._take(found)
+
+        def search(seed: int) -> None:
+            if plan is None and not self._stopped():
+                self._meet(seed)
+            # These moves know capacities only.
+            if not self._stopped() and self.incumbent.plan is not None and not self._has_rows:
+                self._shake(seed)
+
         if self._workers >= 2:
-            self._side_by_side(exact)
-            return
-        while self._sharpens(exact):
-            self._sharpen(exact)
-            if not self.options.deterministic and exact.evaluations == 3:
-                # With more workers later prices come for nothing; here plans are worth more.
-                exact.refine_next()
-        self._improve(self.options.seed)
+            self._side_by_side(sharpen, search)
+        else:
+            sharpen()
+            search(self.options.seed)
+
+    def meets_most(self) -> bool:
+        """Whether the prices have nearly as much weight met as any schedule can have.
+
+        Then the question whom to meet is that of level 1.
+        """
+        if self.dual is None:
+            return False
+        level_1 = dual_bound(self.arrays, iterations=_ITERATIONS_OF_LEVEL_1)
+        return self.function.met_weight(self.dual) >= _NEARLY * level_1.bound
 
     def draft(self) -> Draft:
         """Return what is known."""
@@ -163,7 +220,8 @@ class WeightedSolve:
         out_of_time = self.control.stopped or self.control.left_s <= self._reserve_s
         return out_of_time or self._broken_off or self._fault is not None or self._closed
 
-    def _first_prices(self) -> None:
+    def first_prices(self) -> None:
+        """Minimise the dual with hull prices."""
         begin = self.control.elapsed_s
         share = _HULL_SHARE * self.control.left_s
 
@@ -203,23 +261,22 @@ class WeightedSolve:
             exact.refine_next()
         self.statistics["exact_evaluations"] = exact.evaluations
 
-    def _side_by_side(self, exact: ExactDual) -> None:
+    def _side_by_side(self, sharpen: Callable[[], None], search: Callable[[int], None]) -> None:
         """Sharpen the bound in a thread of its own, which then searches too."""
         self.function.workers = 1
 
         def beside() -> None:
             try:
-                while self._sharpens(exact):
-                    self._sharpen(exact)
+                sharpen()
                 if not self._settled.is_set():
-                    self._improve(self.options.seed + 1)
+                    search(self.options.seed + 1)
             except BaseException as fault:
                 self._fault = fault
 
         thread = threading.Thread(target=beside, daemon=True, name="edgeflow-weighted")
         thread.start()
         try:
-            self._improve(self.options.seed)
+            search(self.options.seed)
         except BaseException:
             self._broken_off = True
             raise
@@ -230,6 +287,17 @@ class WeightedSolve:
         if self._fault is not None:
             raise self._fault
 
+    def _begin_from(self, plan: IntArray) -> None:
+        """Offer `plan`, each job planned anew once by what the sum says."""
+        assert self.dual is not None
+        self.incumbent.offer(plan, "price")
+        if not self._has_rows:
+            search = WeightedSearch(
+                self.arrays, self.weights, plan, self.dual.prices, self.options.seed
+            )
+            search.sweep(self._stopped)
+            self.incumbent.offer(search.plan, "price")
+
     def _most_moves(self) -> float:
         """Return the moves of either search at most."""
         if "moves" in self.options.params:
@@ -237,14 +305,6 @@ class WeightedSolve:
         if self.options.deterministic:
             return max(_LEAST_MOVES, _MOVES_PER_JOB * self.arrays.num_jobs)
         return math.inf
-
-    def _improve(self, seed: int) -> None:
-        """Ask whom to meet, then improve the sum as a whole."""
-        if not self._stopped():
-            self._meet(seed)
-        # These moves know capacities only.
-        if not self._stopped() and self.incumbent.plan is not None and not self._has_rows:
-            self._shake(seed)
 
     def _meet(self, seed: int) -> None:
         """Search for the jobs to meet, each for what it earns more at the prices when it is."""

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import FloatArray, ProblemArrays
     from edgeflow_opt.solvers.price.pricing_data import PricingData
 
-#: A job of :class:`Worths`: `met` = worth of meeting the deadline; `progress` and `leftover` = worth
+#: A job of :class:`Worths`: `weight` = its weight, 0 for best effort; `met` = worth of meeting the deadline; `progress` and `leftover` = worth
 #: of one iteration by the deadline and by the horizon, while the job is not met; `work` =
 #: iterations that can be worth anything; `rounding` = worth of what the checker's own sums may be off
 #: by; `change` = what any run costs because it is certain to be a reconfiguration.
 WORTH = np.dtype(
     [
-        *((name, np.float64) for name in ("met", "progress", "leftover", "work")),
+        *((name, np.float64) for name in ("weight", "met", "progress", "leftover", "work")),
         *((name, np.float64) for name in ("rounding", "change")),
     ],
     align=True,
@@ -50,6 +50,7 @@ def weighted_data(arrays: ProblemArrays, weights: Weights) -> tuple[PricingData,
     data = pricing_data(arrays)
     timed = arrays.has_deadline
     jobs = np.zeros(arrays.num_jobs, WORTH)
+    jobs["weight"] = arrays.weight * timed
     jobs["met"] = weights.met * arrays.weight * timed
     jobs["progress"] = weights.progress * arrays.weight / arrays.work * timed
     jobs["leftover"] = weights.leftover * arrays.weight / arrays.work

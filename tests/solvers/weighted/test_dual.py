@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeflow_opt.problem import EpochProblem, Weights
+from edgeflow_opt.problem import EpochProblem, Objective, Weights
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers.price import dual_bound
 from edgeflow_opt.solvers.price.dual import minimise
 from edgeflow_opt.solvers.price.exact_dual import ExactDual
 from edgeflow_opt.solvers.weighted.dual import WeightedDual
+from edgeflow_opt.solvers.weighted.most_met import with_most_met
 from edgeflow_opt.solvers.weighted.worths import weighted_data
 from edgeflow_opt.workloads import generate_problem
 from tests.effort import examples
@@ -62,6 +63,27 @@ def test_fates_that_are_fixed_are_those_of_better_schedules(problem: EpochProble
     exact.step()
     top = best.value.level_1
     fixed = dual.fixings(exact.best, top - 1e-6 * max(1.0, abs(top)))
+    for index, outcome in enumerate(best.schedule.outcomes):
+        assert not (fixed.met[index] and outcome.met is False)
+        assert not (fixed.unmet[index] and outcome.met is True)
+
+
+@settings(max_examples=examples(60))
+@given(problem=problems(max_jobs=3, max_slots=3, weighted=True), slack=st.sampled_from((0.0, 0.5)))
+def test_a_bound_on_the_met_weight_keeps_the_bound_valid(
+    problem: EpochProblem, slack: float
+) -> None:
+    """With the row of level 1 no toll proves less than brute force reaches, and the best no more."""
+    best, first = optimum(problem), optimum(problem.replace(objective=Objective()))
+    if best is None or first is None:
+        return
+    dual = _dual_of(problem)
+    start = minimise(dual, None, 20)
+    function, found = with_most_met(dual, start, first.value.met_weight + slack, lambda: False)
+    top = best.value.level_1
+    assert found.bound <= start.bound
+    assert found.bound >= top - 1e-9 * max(1.0, abs(top))
+    fixed = function.fixings(found, top - 1e-6 * max(1.0, abs(top)))
     for index, outcome in enumerate(best.schedule.outcomes):
         assert not (fixed.met[index] and outcome.met is False)
         assert not (fixed.unmet[index] and outcome.met is True)
