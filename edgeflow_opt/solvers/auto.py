@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _PRICE_SHARE_SMALL, _PRICE_SHARE_MIDDLE, _PRICE_SHARE_LARGE = 0.25, 0.85, 0.9
 
 #: Wall seconds for prices where windows of the plan follow: in any case, and per column of the
-#: model. After that they hardly find anything.
+#: model. After that the bound hardly falls, and windows go on with the search.
 _PRICE_LEAST_S, _PRICE_S_PER_COLUMN = 0.8, 6e-6
 
 #: Share of the time left for the polish where a MILP engine follows.

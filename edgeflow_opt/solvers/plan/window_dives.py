@@ -9,9 +9,10 @@ of the open jobs are generated at prices of what is left
 since no prices make room for one job more in them; in the others a dive
 (:mod:`edgeflow_opt.solvers.plan.dive`) looks for it.
 
-Between windows ruin and recreate moves what is left about, at equal worth.
+Between windows ruin and recreate moves what is left about, at equal worth, and a job is put in that does
+not fit (:meth:`~edgeflow_opt.solvers.price.search.PriceSearch.put_in_more`).
 
-Measured on two idle cores, limit 5 s, jobs short of the bound by `auto` without and with windows (seeds 0
+Measured before there were such attempts, on two idle cores, limit 5 s, jobs short of the bound by `auto` without and with windows (seeds 0
 and 1 of loads 0.8, 1.6 and 2.5): 300 jobs and 96 slots 1 2, 2 1, 1 1 and 1 1, 1 1, 1 1; 1000 jobs and
 96 slots at load 2.5: 3 3 and 1 1.
 """
