@@ -103,8 +103,6 @@ def until_the_next_event(
     if wanted is not None:
         chosen = np.array([outcome.met is True for outcome in wanted.outcomes], dtype=np.bool_)
     matrix = heuristic_plan(arrays, GreedyOptions(share="constant"), True, chosen)
-    if np.any(arrays.must_meet & ~walk(arrays, matrix).met):
-        return None
     return schedule_of(problem, arrays, trim(arrays, matrix), name)
 
 

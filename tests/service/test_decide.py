@@ -7,9 +7,19 @@ from typing import Any
 
 import pytest
 
-from edgeflow_opt.problem import Mode, ObjectiveValue, Schedule, Site, SolveStatus
+from edgeflow_opt.problem import (
+    EpochProblem,
+    Grid,
+    Mode,
+    ObjectiveValue,
+    Schedule,
+    Site,
+    SolveStatus,
+)
+from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.service import EpochSession, SessionOptions
 from edgeflow_opt.service.decide import _better, _more_met
+from edgeflow_opt.service.reasons import hopeless_jobs
 from edgeflow_opt.solvers import Draft
 from edgeflow_opt.solvers.base import FEATURES
 from tests.service.clusters import job, sites
@@ -76,3 +86,27 @@ def test_a_decision_holds_until_anything_begins_or_ends() -> None:
             decision = session.decide(0.0)
         times = [t for a in decision.schedule.allocations for t in (a.start, a.end) if t > 0.0]
         assert decision.until == min(times) == until
+
+
+def test_a_bound_is_carried_from_boundary_to_boundary_only() -> None:
+    """Between two of them another plan may begin that the grid of the old bound had not."""
+    jobs = [job(name, 480.0, 450.0) for name in "abcdef"]
+    options = dataclasses.replace(OPTIONS, rungs=("price",))
+    for now, carried in ((30.0, False), (60.0, True)):
+        with EpochSession(sites(4, 0), jobs=jobs, options=options, isolated=False) as session:
+            first = session.decide(0.0, 5.0)
+            assert first.bound == 4.0
+            after = session.decide(now, 5.0)
+        # Each of the six could still be met alone.
+        assert after.bound == (4.0 if carried else 6.0)
+
+
+def test_a_job_that_needs_every_second_is_not_hopeless() -> None:
+    """Work that the fastest mode just does by the deadline can be done; a little more cannot."""
+    for share, out in ((1.0, False), (1.0 + 3e-6, True)):
+        problem = EpochProblem(
+            grid=Grid.uniform(0.0, 50.0, 2),
+            sites=sites(2, 0),
+            jobs=(job("a", 100.0, 175.0 * share),),
+        )
+        assert hopeless_jobs(arrays_of(problem)).tolist() == [out]
