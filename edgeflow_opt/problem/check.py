@@ -579,17 +579,25 @@ def _constraint_violations(
             ) from fault
 
 
+def claim_tolerance(problem: EpochProblem, value: float) -> float:
+    """Return by how much a level or a bound may differ from `value` and count as equal to it.
+
+    The tolerance is 1e-6 max(|value|, u), where u is 1, or the unit of the weights where that is
+    smaller: the largest weight of a job, times the weight of level 1 in a weighted sum.
+    """
+    unit = min(1.0, max((job.weight for job in problem.jobs if job.weight > 0.0), default=1.0))
+    weights = problem.objective.weights
+    if weights is not None and weights.met > 0.0:
+        unit *= min(1.0, weights.met)
+    return REPORT_TOLERANCE * max(unit, abs(value))
+
+
 def _claim_violations(
     problem: EpochProblem, schedule: Schedule, value: ObjectiveValue
 ) -> Iterator[Violation]:
     """Yield violations of the reported levels, the bound and the status."""
     said = schedule.objective
     assert said is not None
-    # Numbers near 0 are compared in the unit of the weights, or of one job where that is smaller.
-    unit = min(1.0, max((job.weight for job in problem.jobs if job.weight > 0.0), default=1.0))
-    weights = problem.objective.weights
-    if weights is not None and weights.met > 0.0:
-        unit *= min(1.0, weights.met)
     for level in ("met_weight", "progress", "leftover", "cost", "reconfigurations", "weighted"):
         true_level, said_level = getattr(value, level), getattr(said, level)
         if said_level is None:
@@ -602,13 +610,13 @@ def _claim_violations(
             )
             continue
         difference = abs(true_level - said_level)
-        if not difference <= REPORT_TOLERANCE * max(unit, abs(true_level)):
+        if not difference <= claim_tolerance(problem, true_level):
             yield Violation(
                 kind="objective", amount=difference,
                 message=f"{level} is said to be {said_level:g}, but it is {true_level:g}",
             )  # fmt: skip
     reached = value.level_1
-    tolerance = REPORT_TOLERANCE * max(unit, abs(reached))
+    tolerance = claim_tolerance(problem, reached)
     if schedule.bound is not None and not math.isfinite(schedule.bound):
         yield Violation(
             kind="bound",

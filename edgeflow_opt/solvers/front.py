@@ -36,6 +36,7 @@ from edgeflow_opt.problem import (
     evaluate,
 )
 from edgeflow_opt.problem.arrays import arrays_of
+from edgeflow_opt.problem.check import REPORT_TOLERANCE, claim_tolerance
 from edgeflow_opt.problem.types import expect
 from edgeflow_opt.problem.validation import is_finite, is_whole, shown
 from edgeflow_opt.registry import Registry
@@ -378,9 +379,15 @@ def _schedule_of(
 
     allocations = allocations_of(problem, arrays, draft.plan)
     value, outcomes = evaluate(problem, allocations)
+    status = draft.status
+    if status is SolveStatus.OPTIMAL and bound is not None:
+        # What is closed in the unit of solvers need not be so in the caller's.
+        open_by = bound - value.level_1
+        if claim_tolerance(problem, value.level_1) < open_by <= REPORT_TOLERANCE * unit.level_1:
+            status = SolveStatus.FEASIBLE
     schedule = Schedule(
         solver=solver,
-        status=draft.status,
+        status=status,
         limit=draft.limit,
         objective=value,
         bound=bound,

@@ -256,6 +256,23 @@ def test_a_false_claim_is_not_returned(
         solve(small(), "fake")
 
 
+def test_optimal_within_rounding_in_the_unit_of_solvers_only_is_feasible(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Five times what a solver of weights 5 takes for closed is too much for the caller."""
+    problem = small()
+    heavy = problem.replace(
+        jobs=tuple(dataclasses.replace(job, weight=5.0) for job in problem.jobs)
+    )
+
+    def draft(problem: EpochProblem, arrays: Any, *_: Any) -> Draft:
+        return Draft(status=SolveStatus.OPTIMAL, plan=empty_plan(arrays), bound=9e-7)
+
+    plug_in(monkeypatch, fake=FakeSolver(draft))
+    result = solve(heavy, "fake")
+    assert (result.status, result.bound) == (SolveStatus.FEASIBLE, pytest.approx(4.5e-6))
+
+
 def test_a_crash_is_a_solver_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     """A crash is told with the solver's name and the cause, which stays attached."""
 

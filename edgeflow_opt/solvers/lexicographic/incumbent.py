@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 #: A met weight that is smaller by this share is so whatever the rounding.
 _CLEARLY_LESS = 1e-6
 
+#: Relative amount by which level 1 may miss its bound and count as optimal: half of what the checker
+#: allows, whose value is that of the whole plan in the caller's unit.
+CLOSED = 5e-7
+
 
 class Incumbent:
     """Keeps the best of the plans offered to it, from any thread.

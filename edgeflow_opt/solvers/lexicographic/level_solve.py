@@ -22,7 +22,7 @@ from edgeflow_opt.problem import LevelReport, Limit, SolveStatus
 from edgeflow_opt.solvers.base import Draft
 from edgeflow_opt.solvers.bounds import attainable_step, rounded_down
 from edgeflow_opt.solvers.kernels import MOLDABLE, PRICE
-from edgeflow_opt.solvers.lexicographic.incumbent import Incumbent
+from edgeflow_opt.solvers.lexicographic.incumbent import CLOSED, Incumbent
 from edgeflow_opt.solvers.lexicographic.start import offer_start
 from edgeflow_opt.solvers.mip.engine import EngineAnswer
 
@@ -193,11 +193,11 @@ class LevelSolve:
 
     @property
     def closed(self) -> bool:
-        """Whether level 1 is settled: optimal within 1e-6, or infeasible."""
+        """Whether level 1 is settled: optimal within :data:`CLOSED`, or infeasible."""
         value = self.incumbent.level_1
         if self._infeasible or value is None:
             return self._infeasible
-        return self.bound <= value + 1e-6 * max(1.0, abs(value))
+        return self.bound <= value + CLOSED * max(1.0, abs(value))
 
     def columns(self, levels: tuple[Level, ...] = ("met",)) -> int:
         """Return the columns of the malleable model for `levels`, about: modes times slots.

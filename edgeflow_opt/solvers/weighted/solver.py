@@ -19,7 +19,7 @@ from edgeflow_opt.errors import SolverFaultError
 from edgeflow_opt.problem import LevelReport, Limit, SolveStatus
 from edgeflow_opt.solvers.base import Draft
 from edgeflow_opt.solvers.kernels import WEIGHTED
-from edgeflow_opt.solvers.lexicographic.incumbent import Incumbent
+from edgeflow_opt.solvers.lexicographic.incumbent import CLOSED, Incumbent
 from edgeflow_opt.solvers.lexicographic.start import offer_start
 from edgeflow_opt.solvers.price import dual_bound
 from edgeflow_opt.solvers.price.dual import COLD_ITERATIONS, minimise
@@ -213,7 +213,7 @@ class WeightedSolve:
     @property
     def _closed(self) -> bool:
         value = self.incumbent.level_1
-        return value is not None and self.bound <= value + 1e-6 * max(1.0, abs(value))
+        return value is not None and self.bound <= value + CLOSED * max(1.0, abs(value))
 
     def _stopped(self) -> bool:
         """Whether to come to an end, the time for the checks kept back."""
