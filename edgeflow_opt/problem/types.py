@@ -54,10 +54,13 @@ def expect(owner: str, value: Any, kind: type, remedy: str) -> None:
         With its name, the class, its own class and the way out.
     """
     if not isinstance(value, kind):
-        article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        raise UsageError(
-            f"{owner}: must be {article} {kind.__name__}, got {type(value).__name__}; {remedy}"
-        )
+        name = kind.__name__
+        if kind.__module__ not in ("builtins", "numpy") and not kind.__module__.startswith(
+            "edgeflow"
+        ):
+            name = f"{kind.__module__}.{name}"
+        article = "an" if name[0] in "AEIOUaeiou" else "a"
+        raise UsageError(f"{owner}: must be {article} {name}, got {type(value).__name__}; {remedy}")
 
 
 def type_faults(

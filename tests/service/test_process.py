@@ -183,4 +183,5 @@ def test_killed_restarted_stopped(tmp_path: Path, plug_in_folder: Path) -> None:
         _kill_solvers_then_stop(service)
     lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     seen = [line for line in lines if line["message"] == "request" and line["route"] == "/solve"]
-    assert [line["status"] for line in seen] == [200, 200]
+    # That of the solve on the full disk is there if it was freed before the line was written.
+    assert [line["status"] for line in seen[-2:]] == [200, 200]

@@ -86,7 +86,7 @@ def test_bad_documents_are_refused(text: str, rule: str) -> None:
 
 def test_prices_that_are_none_are_refused() -> None:
     """An option prices of another type is refused before anything is solved."""
-    with pytest.raises(UsageError, match=r"option prices: must be CapacityPrices, got list"):
+    with pytest.raises(UsageError, match=r"option prices: must be a CapacityPrices, got list"):
         solve(_on(Grid((0.0, 1.0))), "price", prices=[1.0])
 
 
