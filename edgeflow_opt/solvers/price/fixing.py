@@ -68,6 +68,8 @@ def fixings(arrays: ProblemArrays, dual: DualResult, incumbent: float) -> Fixing
     proven = max(proven, dual.bound)
     spare = proven - aim + FLOAT_SLACK * max(1.0, abs(proven), abs(aim))
     met = known & (arrays.must_meet | (gain > max(0.0, spare)))
-    # A job without weight is priced at +inf though it may be met: its fate decides nothing.
-    unmet = known & ~arrays.must_meet & (-gain > max(0.0, spare))
+    # A job without weight is priced at +inf though it may be met: its fate decides nothing, but where a
+    # constraint asks for it.
+    free = arrays.must_meet | ((arrays.weight == 0.0) & (arrays.rows.num_rows > 0))
+    unmet = known & ~free & (-gain > max(0.0, spare))
     return Fixings(met=met, unmet=unmet)

@@ -29,6 +29,7 @@ from edgeflow_opt.problem import (
     Mode,
     Schedule,
     Site,
+    SolveStatus,
     check,
     json_schema,
     problem_from_dict,
@@ -88,6 +89,20 @@ def test_a_broken_constraint_is_seen_and_then_kept(constraint: Constraint, met: 
         assert check(problem, result.schedule).valid
         assert result.schedule.met == met
     assert constraint.type in str(problem)
+
+
+@pytest.mark.parametrize("solver", ["cpsat", "highs", "auto"])
+@pytest.mark.parametrize("weightless", [1, 2])
+def test_jobs_without_weight_can_be_demanded(solver: str, weightless: int) -> None:
+    """They are worth nothing, but meeting them may be what lets others be met."""
+    problem = _problem(GroupQuota(gpus=2, jobs=NAMES), LeastMet(jobs=("j0",), least=1))
+    jobs = tuple(
+        dataclasses.replace(job, weight=0.0) if k < weightless else job
+        for k, job in enumerate(problem.jobs)
+    )
+    result = solve(problem.replace(jobs=jobs), solver)
+    assert (result.status, result.value) == (SolveStatus.OPTIMAL, 4.0)
+    assert [outcome.job for outcome in result.schedule.outcomes if outcome.met] == ["j0", "j3"]
 
 
 def test_a_number_of_jobs_can_be_demanded() -> None:
