@@ -235,3 +235,30 @@ def test_what_is_left_out_of_plans_changes_no_decision(jobs, name, gpus, servers
     policy = Twice(name, options)
     simulate(jobs, sites, policy)
     assert policy.compared >= 1
+
+
+@pytest.mark.parametrize(("waits", "met"), [(True, {"a", "b", "c"}), (False, {"a", "c"})])
+def test_jobs_wait_on_the_edge_for_the_cloud(waits: bool, met: set[str]) -> None:
+    """Half of b is done on the edge while a holds the cloud, so that c has room beside it."""
+    modes = (("c", 1, 1.0), ("e", 1, 0.4))
+    jobs = (
+        job("a", 10, 10, *modes, arrival=0.0),
+        job("b", 18, 8, *modes, arrival=0.0),
+        job("c", 14, 4, *modes, arrival=10.0),
+    )
+    sites = state(c=1, e=1).sites
+    policy = make_policy("edgeflow-select", wait_on_edge=waits)
+    result = simulate(jobs, sites, policy)
+    assert {outcome.job for outcome in result.outcomes if outcome.met} == met
+    assert ("e" in {a.site for a in result.allocations if a.start < 10.0}) == waits
+    where = state(fresh("a", 10, 10, *modes), fresh("b", 18, 8, *modes), c=1, e=1)
+    expected = {"a": "c1", "b": "e1"} if waits else {"a": "c1"}
+    assert held("edgeflow-select", where, wait_on_edge=waits) == expected
+
+
+def test_a_move_that_costs_more_than_it_saves_is_not_made() -> None:
+    """With 5 s lost by moving to the cloud, 4 s of work on the edge are not worth it."""
+    modes = (("c", 1, 1.0), ("e", 1, 0.4))
+    losing = [job(n, d, w, *modes, migration_s=5.0) for n, d, w in (("a", 10, 10), ("b", 30, 8))]
+    where = state(*(JobState(job=j, required_left=j.required) for j in losing), c=1, e=1)
+    assert held("edgeflow-select", where) == {"a": "c1"}

@@ -6,7 +6,8 @@ Each module builds on those before it:
 * ``sketch`` draws the plan of one job, ``plans`` makes it the plan of the job;
 * ``share`` the minimum satisfactory share, ``cloud`` and ``edge`` one job there;
 * ``minimum_shares`` step 1, ``offloading`` step 2 (Algorithm 1), ``scaling`` step 3;
-* ``selection`` of jobs under overload, ``left_overs`` for jobs without a plan;
+* ``selection`` of jobs under overload, ``waiting`` on the edge for the cloud, ``left_overs`` for
+  jobs without a plan;
 * ``whole`` their order as one kernel, ``heuristic`` that kernel with its work space and options,
   ``solver`` the same for an epoch problem.
 """

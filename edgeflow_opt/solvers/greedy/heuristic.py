@@ -68,6 +68,7 @@ class Heuristic:
             admission=options.code("admission"),
             by_deadline=options.edge_order == "deadline",
             select_jobs=select_jobs,
+            wait_on_edge=select_jobs and options.wait_on_edge,
             elastic=options.elastic,
             fill=options.fill,
         )

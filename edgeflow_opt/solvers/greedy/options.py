@@ -75,6 +75,10 @@ class GreedyOptions:
     slack_s
         Plans aim at this many seconds before the deadline, and at the deadline itself where that
         is too early; at least 0 (paper: 0).
+    wait_on_edge
+        In the selecting variant, whether a job that is met and waits for its share of the cloud runs
+        on a free edge server meanwhile, where that saves GPU time of the cloud (ours: the paper sends
+        to the edge whom it completes, or whom nothing can save).
     elastic
         Whether step 3 hands out the cloud GPUs that are left over now.
     fill
@@ -94,6 +98,7 @@ class GreedyOptions:
     knee_cap: bool = True
     charge_losses: bool = True
     slack_s: float = 0.0
+    wait_on_edge: bool = True
     elastic: bool = True
     fill: bool = True
 
@@ -133,6 +138,7 @@ MEANINGS: Mapping[str, str] = {
     "knee_cap": "leave out levels that do not raise the rate",
     "charge_losses": "plan with restart and migration losses",
     "slack_s": "seconds before the deadline at which plans aim",
+    "wait_on_edge": "with job selection, run on the edge while waiting for the cloud",
     "elastic": "hand out the cloud GPUs left over now (step 3)",
     "fill": "give what is left over at the end to jobs without a plan",
 }

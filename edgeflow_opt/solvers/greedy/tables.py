@@ -89,6 +89,7 @@ RULES = _records(
     admission=np.int64,
     by_deadline=np.bool_,
     select_jobs=np.bool_,
+    wait_on_edge=np.bool_,
     elastic=np.bool_,
     fill=np.bool_,
     now_only=np.bool_,

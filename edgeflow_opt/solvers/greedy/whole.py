@@ -32,6 +32,7 @@ from edgeflow_opt.solvers.greedy.tables import (
     written_out,
 )
 from edgeflow_opt.solvers.greedy.timeline import edge_free_now
+from edgeflow_opt.solvers.greedy.waiting import wait_on_edge
 
 #: Rows of the work space of :func:`plan_all`, and those that tell who holds what now.
 WORK_ROWS, HOLDERS, HELD = 7, 5, 6
@@ -290,6 +291,8 @@ def plan_all(
         _as_published(desk, lists, capacity, count)
     if rules.elastic:
         scale(desk, lists, count)
+    if rules.wait_on_edge:
+        wait_on_edge(desk, lists, count)
     if rules.fill:
         fill(desk, lists, count)
     holders = 0
