@@ -99,9 +99,9 @@ class ExactPolicy:
     =================================== ======== ======== ======== ========
     ..                                  16, 0    16, 8    32, 0    32, 8
     =================================== ======== ======== ======== ========
-    edgeflow-select                     123      124      152      150
-    exact, follow = select              126      128      153      153
-    clairvoyant, best schedule known    133      138      156      157
+    edgeflow-select                     123      131      152      153
+    exact, follow = select              124..126 131      152      153
+    clairvoyant, best schedule known    133      139      157      158
     =================================== ======== ======== ======== ========
 
     On 12 generated traces of 100 jobs under overload (0.15 s a decision on a busy machine)
