@@ -101,7 +101,7 @@ class ExactPolicy:
     =================================== ======== ======== ======== ========
     edgeflow-select                     123      131      152      153
     exact, follow = select              124..126 131      152      153
-    clairvoyant, best schedule known    133      139      157      158
+    clairvoyant, best schedule known    134      139      157      159
     =================================== ======== ======== ======== ========
 
     Generated traces under overload (16 GPUs; ``deterministic``, 5 exact iterations and 600 moves), jobs
