@@ -356,7 +356,7 @@ class WeightedSolve:
         moves = idle = 0
         unsaved = search.sweep(self._stopped)
         batch = _STEADY_MOVES
-        saved_s = self.control.elapsed_s
+        saved_s, saved_at = self.control.elapsed_s, 0
         while not self._stopped() and idle < patience and moves < most:
             before = self.control.elapsed_s
             gain = search.shake(batch)
@@ -366,10 +366,12 @@ class WeightedSolve:
             now = self.control.elapsed_s
             if not steady:
                 batch = _next_batch(batch, now - before)
-            # Writing a schedule down takes at most a tenth of the time.
-            if unsaved > least and now > saved_s:
+            # Writing a schedule down takes at most a tenth of the time. Of equal schedules the one
+            # written down first is kept: when that is must not depend on the clock.
+            due = moves >= saved_at + num_jobs if steady else now > saved_s
+            if unsaved > least and due:
                 self.incumbent.offer(search.plan, "price")
-                unsaved = 0.0
+                unsaved, saved_at = 0.0, moves
                 saved_s = self.control.elapsed_s + 10.0 * (self.control.elapsed_s - now)
         self.incumbent.offer(search.plan, "price")
         self.statistics["moves"] = self.statistics.get("moves", 0) + moves
