@@ -36,6 +36,8 @@ _REFINEMENTS = (4, 16)
 #: The same where jobs have losses.
 _LOSSY_BINS, _LOSSY_MOVES, _LOSSY_REFINEMENTS, _LOSSY_REACH = 1600, 12, (8, 32), 0.006
 _DECAY = 0.955
+#: Share of the time left that the moves to come may take.
+_MOVES_SHARE = 0.6
 #: First step relative to the mean price: from the hull's prices, and from those of an exact dual.
 REACH, WARM_REACH = 0.03, 0.006
 
@@ -91,10 +93,19 @@ class ExactDual:
             refinement = self._refinements[self.evaluations - self._moves - 1]
             self._evaluate(self.best.prices, self._bins * refinement)
 
-    @property
-    def moves_left(self) -> int:
-        """Number of evaluations to come that move the prices."""
-        return max(0, self._moves - self.evaluations)
+    def fit_into(self, left_s: float, step_s: float) -> None:
+        """Move the prices no more if the moves to come would take most of the time.
+
+        Parameters
+        ----------
+        left_s
+            Seconds left.
+        step_s
+            Seconds that the last step took.
+        """
+        moves_left = max(0, self._moves - self.evaluations)
+        if moves_left * step_s > _MOVES_SHARE * left_s:
+            self.refine_next()
 
     def refine_next(self) -> None:
         """Move the prices no more: with little time more bins bring more."""

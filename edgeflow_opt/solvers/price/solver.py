@@ -268,10 +268,8 @@ class _Solve:
             begin = self.control.elapsed_s
             exact.step()
             self._prove(exact.best)
-            taken = self.control.elapsed_s - begin
-            hurried = exact.moves_left * taken > 0.6 * self.control.left_s
-            if hurried and not self.options.deterministic:
-                exact.refine_next()
+            if not self.options.deterministic:
+                exact.fit_into(self.control.left_s, self.control.elapsed_s - begin)
 
         searches = [search]
         if self.workers >= 2:

@@ -255,10 +255,8 @@ class WeightedSolve:
         begin = self.control.elapsed_s
         exact.step()
         self._take(exact.best)
-        taken = self.control.elapsed_s - begin
-        hurried = exact.moves_left * taken > 0.6 * self.control.left_s
-        if hurried and not self.options.deterministic:
-            exact.refine_next()
+        if not self.options.deterministic:
+            exact.fit_into(self.control.left_s, self.control.elapsed_s - begin)
         self.statistics["exact_evaluations"] = exact.evaluations
 
     def _side_by_side(self, sharpen: Callable[[], None], search: Callable[[int], None]) -> None:

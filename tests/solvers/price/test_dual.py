@@ -226,6 +226,9 @@ def test_the_exact_dual_ends_on_many_bins(
     assert exact.best.bound <= begin.bound
     hurried = ExactDual(hull, begin, lambda: False)
     hurried.step()
-    hurried.refine_next()
+    hurried.fit_into(left_s=100.0, step_s=1.0)
+    hurried.step()
+    assert seen[-1][1] == bins[0], "there was time enough"
+    hurried.fit_into(left_s=1.0, step_s=1.0)
     hurried.step()
     assert [number for _, number in seen[-2:]] == [bins[0], bins[-2]]
