@@ -22,7 +22,7 @@ from edgeflow_opt.problem import (
     SolveStatus,
     evaluate,
 )
-from edgeflow_opt.problem.data import in_order
+from edgeflow_opt.problem.schedule import in_order
 
 #: Sequences of one job that are enumerated at most; more would take minutes.
 MAX_SEQUENCES = 200_000

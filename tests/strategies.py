@@ -25,7 +25,7 @@ from edgeflow_opt.problem import (
     Weights,
     evaluate,
 )
-from edgeflow_opt.problem.data import in_order
+from edgeflow_opt.problem.schedule import in_order
 
 LENGTHS = (10.0, 60.0, 100.0, 37.5, 300.0)
 RATES = (0.5, 1.0, 1.25, 1.5, 2.0, 2.6, 3.0, 4.0)

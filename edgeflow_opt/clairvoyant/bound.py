@@ -22,8 +22,8 @@ from edgeflow_opt.clairvoyant.schedules import (
     simulated,
 )
 from edgeflow_opt.errors import UsageError, is_ctrl_c
-from edgeflow_opt.problem.data import Limit
-from edgeflow_opt.problem.validation import is_finite, is_whole, shown
+from edgeflow_opt.problem.schedule import Limit
+from edgeflow_opt.problem.values import is_finite, is_whole, shown
 from edgeflow_opt.simulation.inputs import check_inputs
 from edgeflow_opt.solvers.base import SolveOptions
 from edgeflow_opt.solvers.bounds import FLOAT_SLACK, attainable_step, rounded_down

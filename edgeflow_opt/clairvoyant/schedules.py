@@ -19,9 +19,9 @@ from edgeflow_opt.clairvoyant.intervals import merged
 from edgeflow_opt.errors import SolverFaultError
 from edgeflow_opt.problem import EpochProblem, Grid
 from edgeflow_opt.problem.check import check_history
-from edgeflow_opt.problem.data import Outcome, in_order
 from edgeflow_opt.problem.evaluate import by_job, outcome_of
 from edgeflow_opt.problem.runs import runs_of
+from edgeflow_opt.problem.schedule import Outcome, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

@@ -73,8 +73,8 @@ def bound(
     from edgeflow_opt.cli.console import json_text, show, show_json, stdout_kept_pure
     from edgeflow_opt.cli.simulations import load_line, loads_of
     from edgeflow_opt.cli.warm_up import compile_once
-    from edgeflow_opt.problem.data import Limit
     from edgeflow_opt.problem.files import write_text
+    from edgeflow_opt.problem.schedule import Limit
     from edgeflow_opt.solvers import kernels_of
     from edgeflow_opt.solvers.kernels import CLAIRVOYANT
     from edgeflow_opt.workloads import with_outages

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from edgeflow_opt.problem import EpochProblem
-    from edgeflow_opt.problem.data import Weights
+    from edgeflow_opt.problem.objective import Weights
     from edgeflow_opt.solvers import SolveResult
 
 #: The levels in their order.

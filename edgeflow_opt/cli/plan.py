@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from edgeflow_opt.problem import EpochProblem, Job, Outcome, Schedule, Site
-    from edgeflow_opt.problem.data import Allocation
+    from edgeflow_opt.problem.schedule import Allocation
 
 #: Jobs up to which the plan is shown unasked.
 MOST_JOBS_UNASKED = 30

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeflow_opt.formulations.plan_kernels import walk_plans
-from edgeflow_opt.problem.data import Allocation
+from edgeflow_opt.problem.schedule import Allocation
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem, Schedule

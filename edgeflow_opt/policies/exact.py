@@ -26,8 +26,8 @@ from edgeflow_opt.problem import (
     evaluate,
 )
 from edgeflow_opt.problem.arrays import arrays_of
-from edgeflow_opt.problem.data import MAX_MAGNITUDE, MAX_SLOTS, WORK_TOLERANCE
-from edgeflow_opt.problem.validation import is_finite, is_whole, shown
+from edgeflow_opt.problem.data import MAX_SLOTS, WORK_TOLERANCE
+from edgeflow_opt.problem.values import MAX_MAGNITUDE, is_finite, is_whole, shown
 from edgeflow_opt.solvers import SOLVERS, solve
 from edgeflow_opt.solvers.kernels import BY_LEVELS, LEFTOVERS, PRICE
 from edgeflow_opt.solvers.leftovers import hand_on_leftovers

@@ -9,7 +9,7 @@ from typing import Any
 
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.policies.base import Policy
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import shown
 from edgeflow_opt.registry import Registry
 from edgeflow_opt.solvers.kernels import PLANS
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from edgeflow_opt.problem.constraints.rows import LinearRows, no_rows, rows_of
 
 if TYPE_CHECKING:
-    from edgeflow_opt.problem.data import EpochProblem
+    from edgeflow_opt.problem.epoch import EpochProblem
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProblemArrays:
-    """An :class:`~edgeflow_opt.problem.data.EpochProblem` with n jobs, K sites, T slots, M modes.
+    """An :class:`~edgeflow_opt.problem.EpochProblem` with n jobs, K sites, T slots, M modes.
 
     Modes of all jobs are numbered through, those of job j are ``mode_start[j] : mode_start[j+1]``.
 

@@ -9,9 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.errors import ScheduleError
-from edgeflow_opt.problem.data import Allocation, EpochProblem, ObjectiveValue, Outcome, as_tuple
+from edgeflow_opt.problem.epoch import EpochProblem
+from edgeflow_opt.problem.objective import ObjectiveValue
 from edgeflow_opt.problem.runs import completion_of, credit_by, runs_of
+from edgeflow_opt.problem.schedule import Allocation, Outcome
 from edgeflow_opt.problem.types import expect, explained
+from edgeflow_opt.problem.values import as_tuple
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.data import Job
@@ -72,7 +75,7 @@ def evaluate(
     Returns
     -------
     value
-        See :class:`~edgeflow_opt.problem.data.ObjectiveValue`.
+        See :class:`~edgeflow_opt.problem.ObjectiveValue`.
     outcomes
         One per job, in the order of the instance.
 

@@ -1,7 +1,7 @@
 """The two file formats: ``edgeflow-epoch/1`` (instance) and ``edgeflow-schedule/1`` (schedule).
 
 The wire structures below are the formats: JSON Schema is made from them, unknown keys are refused,
-and what they say is turned into the data classes of :mod:`edgeflow_opt.problem.data`.
+and what they say is turned into the data classes of :mod:`edgeflow_opt.problem`.
 """
 
 from __future__ import annotations
@@ -17,28 +17,22 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from edgeflow_opt.errors import Fault, InstanceError, ScheduleError
 from edgeflow_opt.problem.constraints.registry import constraint_from_dict, constraint_to_dict
-from edgeflow_opt.problem.data import (
+from edgeflow_opt.problem.data import Grid, Job, Mode, Running, Site
+from edgeflow_opt.problem.epoch import EpochProblem
+from edgeflow_opt.problem.files import read_bytes, write_text
+from edgeflow_opt.problem.objective import Objective, ObjectiveValue, Weights
+from edgeflow_opt.problem.parsing import convert_document, parse_json, whole_numbers
+from edgeflow_opt.problem.schedule import (
     Allocation,
-    EpochProblem,
-    Grid,
-    Job,
     LevelReport,
     Limit,
-    Mode,
-    Objective,
-    ObjectiveValue,
     Outcome,
-    Running,
     Schedule,
-    Site,
     SolveStatus,
-    Weights,
-    plain,
 )
-from edgeflow_opt.problem.files import read_bytes, write_text
-from edgeflow_opt.problem.parsing import convert_document, parse_json, whole_numbers
 from edgeflow_opt.problem.types import expect, explained, type_faults
 from edgeflow_opt.problem.validation import part_faults
+from edgeflow_opt.problem.values import plain
 
 EPOCH_FORMAT = "edgeflow-epoch/1"
 SCHEDULE_FORMAT = "edgeflow-schedule/1"
@@ -392,7 +386,7 @@ def schedule_from_dict(document: Any, source: str = "") -> Schedule:
     """Return the schedule that a parsed JSON document describes.
 
     Nothing is checked beyond the format; that is what
-    :func:`~edgeflow_opt.problem.check.check` is for.
+    :func:`~edgeflow_opt.problem.check` is for.
 
     Raises
     ------

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct, UnsetType
 
 from edgeflow_opt.errors import Fault, InputError
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import shown
 
 S = TypeVar("S", bound=Struct)
 

@@ -17,7 +17,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from edgeflow_opt.problem.data import Allocation, Job
+    from edgeflow_opt.problem.data import Job
+    from edgeflow_opt.problem.schedule import Allocation
 
 
 class RunKind(StrEnum):

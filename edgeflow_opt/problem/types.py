@@ -17,7 +17,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 from edgeflow_opt.errors import EdgeflowError, Fault, InputError, UsageError
-from edgeflow_opt.problem.validation import is_number, is_whole, shown
+from edgeflow_opt.problem.values import is_number, is_whole, shown
 
 #: Largest magnitude of any number in a document.
 _MOST = 1e300

@@ -9,72 +9,24 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-import reprlib
-import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.errors import Fault
-from edgeflow_opt.problem.data import Grid, Job, Mode, Objective, Running, Site, Weights
+from edgeflow_opt.problem.data import Grid, Job, Mode, Running, Site
+from edgeflow_opt.problem.objective import Objective, Weights
+from edgeflow_opt.problem.values import MAX_MAGNITUDE, is_number, shown
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.constraints.base import Constraint
 
-_MAX = 1e15
 #: Positive numbers below this would leave the range of floating point in quotients.
 _LEAST = 1e-100
-_SHOWN = 60
-
-
-class _ShortRepr(reprlib.Repr):
-    """A `repr` that looks at the beginning of its object only, whatever the size of the rest."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxlist = self.maxtuple = self.maxset = self.maxdict = 20
-        self.maxlevel = 4
-        self.maxstring = self.maxlong = self.maxother = 2 * _SHOWN
-
-    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
-        # That of the standard library sorts all keys first.
-        pairs = (
-            f"{self.repr1(key, level - 1)}: {self.repr1(item, level - 1)}"
-            for key, item in itertools.islice(x.items(), self.maxdict if level > 0 else 0)
-        )
-        return "{" + ", ".join(pairs) + "}"
-
-
-_SHORT_REPR = _ShortRepr()
-
-
-def shown(value: Any) -> str:
-    """Return `value` as text short enough for an error message."""
-    try:
-        text = _SHORT_REPR.repr(value)
-    except ValueError:
-        # The interpreter refuses to write integers of more than 4300 digits.
-        return "a number of thousands of digits"
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def _bare(name: Any) -> str:
     """Return a name as it is, anything else as :func:`shown`."""
     return name if isinstance(name, str) else shown(name)
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether `value` is a number of Python; true and false are none."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def is_whole(value: object) -> TypeGuard[int]:
-    """Whether `value` is an integer of Python; true and false are none."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def is_finite(value: object) -> TypeGuard[float]:
-    """Whether `value` is a number that a double can hold."""
-    return is_number(value) and abs(value) <= sys.float_info.max
 
 
 def faults_of(
@@ -181,7 +133,7 @@ def _number(
         yield Fault(owner, field, "must be a number", shown(value))
     elif value != value or value in (math.inf, -math.inf):
         yield Fault(owner, field, "must be a finite number", shown(value))
-    elif abs(value) > _MAX:
+    elif abs(value) > MAX_MAGNITUDE:
         yield Fault(
             owner, field, "magnitude must be at most 1e15", shown(value), "choose a larger unit"
         )

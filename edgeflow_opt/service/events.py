@@ -12,10 +12,9 @@ from msgspec import Meta, Struct
 
 from edgeflow_opt.errors import EventError, Fault
 from edgeflow_opt.problem import Job
-from edgeflow_opt.problem.data import make_plain
 from edgeflow_opt.problem.formats import WireJob, job_of_wire, wire_job
 from edgeflow_opt.problem.parsing import convert_document, convert_part
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import make_plain, shown
 
 EVENTS_FORMAT = "edgeflow-events/1"
 

@@ -11,7 +11,7 @@ from typing import Any
 from edgeflow_opt.errors import EventError, Fault, InputError, InstanceError
 from edgeflow_opt.problem.formats import problem_from_dict
 from edgeflow_opt.problem.parsing import convert_part, parse_json
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import shown
 from edgeflow_opt.service.events import MAX_CLOCK, events_from_dict, events_to_dict
 from edgeflow_opt.service.options import SessionOptions
 from edgeflow_opt.service.pool import SolverPool

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from edgeflow_opt.errors import UsageError
-from edgeflow_opt.problem.data import as_tuple, plain
-from edgeflow_opt.problem.validation import is_number, is_whole, shown
+from edgeflow_opt.problem.values import as_tuple, is_number, is_whole, plain, shown
 from edgeflow_opt.solvers import SOLVERS
 
 

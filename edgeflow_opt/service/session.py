@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from edgeflow_opt.errors import EventError, Fault, UsageError
 from edgeflow_opt.problem import EpochProblem, Grid, Site
-from edgeflow_opt.problem.data import as_tuple
 from edgeflow_opt.problem.types import expect
-from edgeflow_opt.problem.validation import is_finite, is_number, shown
+from edgeflow_opt.problem.values import as_tuple, is_finite, is_number, shown
 from edgeflow_opt.service.decide import DecisionMaker
 from edgeflow_opt.service.decision import SessionDecision
 from edgeflow_opt.service.events import MAX_CLOCK

@@ -24,7 +24,7 @@ from edgeflow_opt.problem import (
     Site,
 )
 from edgeflow_opt.problem.types import type_faults
-from edgeflow_opt.problem.validation import is_number, shown
+from edgeflow_opt.problem.values import is_number, shown
 from edgeflow_opt.service.events import (
     MAX_CLOCK,
     CapacityChanged,

@@ -14,8 +14,8 @@ import numpy as np
 
 from edgeflow_opt.policies.base import JobState
 from edgeflow_opt.policies.columns import ColumnAllocation, HasColumns, JobColumns
-from edgeflow_opt.problem.data import Allocation
 from edgeflow_opt.problem.runs import RunKind
+from edgeflow_opt.problem.schedule import Allocation
 from edgeflow_opt.simulation import accounts
 
 if TYPE_CHECKING:

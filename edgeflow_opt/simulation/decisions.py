@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from edgeflow_opt.errors import PolicyError
 from edgeflow_opt.policies.base import Decision
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from typing import Any, TypeGuard
 
 from edgeflow_opt.errors import Fault, InstanceError, UsageError
-from edgeflow_opt.problem.data import MAX_MAGNITUDE, Grid, Job, Objective, Site, as_tuple
+from edgeflow_opt.problem.data import Grid, Job, Site
+from edgeflow_opt.problem.objective import Objective
 from edgeflow_opt.problem.types import expect, type_faults
-from edgeflow_opt.problem.validation import faults_of, is_number, parts_faults, shown
+from edgeflow_opt.problem.validation import faults_of, parts_faults
+from edgeflow_opt.problem.values import MAX_MAGNITUDE, as_tuple, is_number, shown
 from edgeflow_opt.simulation.analyser.options import Analyser
 from edgeflow_opt.workloads.outages import Outage
 

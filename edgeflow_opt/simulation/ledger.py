@@ -11,13 +11,13 @@ import math
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.policies.base import JobState
-from edgeflow_opt.problem.data import Allocation
 from edgeflow_opt.problem.evaluate import judged
 from edgeflow_opt.problem.runs import RunKind
+from edgeflow_opt.problem.schedule import Allocation
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import Job, Mode
-    from edgeflow_opt.problem.data import Outcome
+    from edgeflow_opt.problem.schedule import Outcome
     from edgeflow_opt.simulation.overhead import Overhead
 
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from edgeflow_opt.errors import UsageError
-from edgeflow_opt.problem.data import MAX_MAGNITUDE
 from edgeflow_opt.problem.runs import RunKind, instance_loss
-from edgeflow_opt.problem.validation import is_number, shown
+from edgeflow_opt.problem.values import MAX_MAGNITUDE, is_number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

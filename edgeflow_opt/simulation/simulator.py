@@ -19,8 +19,8 @@ from edgeflow_opt.policies.base import ClusterState, Decision
 from edgeflow_opt.policies.columns import ColumnAllocation
 from edgeflow_opt.policies.registry import make_policy
 from edgeflow_opt.problem.check import check_history
-from edgeflow_opt.problem.data import Outcome, in_order
 from edgeflow_opt.problem.runs import RunKind
+from edgeflow_opt.problem.schedule import Outcome, in_order
 from edgeflow_opt.simulation.analyser.estimates import RateEstimates
 from edgeflow_opt.simulation.book import JobBook, SeenJobs
 from edgeflow_opt.simulation.decisions import check_decision

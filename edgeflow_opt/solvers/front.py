@@ -36,9 +36,9 @@ from edgeflow_opt.problem import (
     evaluate,
 )
 from edgeflow_opt.problem.arrays import arrays_of
-from edgeflow_opt.problem.check import REPORT_TOLERANCE, claim_tolerance
+from edgeflow_opt.problem.claims import REPORT_TOLERANCE, claim_tolerance
 from edgeflow_opt.problem.types import expect
-from edgeflow_opt.problem.validation import is_finite, is_whole, shown
+from edgeflow_opt.problem.values import is_finite, is_whole, shown
 from edgeflow_opt.registry import Registry
 from edgeflow_opt.solvers.base import Draft, SolveOptions, SolveResult, features_of
 from edgeflow_opt.solvers.capacity_prices import CapacityPrices

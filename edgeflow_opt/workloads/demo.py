@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from edgeflow_opt.problem.data import EpochProblem
+from edgeflow_opt.problem.epoch import EpochProblem
 from edgeflow_opt.workloads.generate import generate_problem, generate_trace
 from edgeflow_opt.workloads.trace import Trace
 

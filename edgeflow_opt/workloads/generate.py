@@ -13,7 +13,8 @@ import numpy as np
 
 from edgeflow_opt.errors import UsageError
 from edgeflow_opt.problem.arrays import FloatArray
-from edgeflow_opt.problem.data import EpochProblem, Grid, Job, Mode, Running, Site
+from edgeflow_opt.problem.data import Grid, Job, Mode, Running, Site
+from edgeflow_opt.problem.epoch import EpochProblem
 from edgeflow_opt.workloads.draws import (
     Draws,
     check_positive,

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from edgeflow_opt.errors import Fault, TraceError, UsageError
-from edgeflow_opt.problem.data import MAX_MAGNITUDE, Mode, make_plain
+from edgeflow_opt.problem.data import Mode
 from edgeflow_opt.problem.files import read_bytes
 from edgeflow_opt.problem.types import type_faults
-from edgeflow_opt.problem.validation import is_number, is_whole, shown
+from edgeflow_opt.problem.values import MAX_MAGNITUDE, is_number, is_whole, make_plain, shown
 from edgeflow_opt.workloads.table import MAX_FAULTS, Table
 
 #: Rates on 1, 2, 4, ... A100 GPUs, iterations/s, by model and global batch (source: see above).

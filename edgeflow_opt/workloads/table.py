@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from edgeflow_opt.errors import Fault, TraceError
-from edgeflow_opt.problem.data import MAX_MAGNITUDE
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import MAX_MAGNITUDE, shown
 
 #: A longer line is no row of a table of jobs, rates or capacities.
 MAX_LINE_BYTES = 1 << 20

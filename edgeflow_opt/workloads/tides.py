@@ -13,7 +13,7 @@ from pathlib import Path
 from edgeflow_opt.errors import Fault, TraceError, UsageError
 from edgeflow_opt.problem.data import Site
 from edgeflow_opt.problem.files import read_bytes
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import shown
 from edgeflow_opt.workloads.measured import measured_load
 from edgeflow_opt.workloads.table import MAX_FAULTS, Table
 

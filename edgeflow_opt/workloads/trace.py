@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from edgeflow_opt.errors import Fault, TraceError, UsageError
-from edgeflow_opt.problem.data import MAX_MAGNITUDE, Job
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.data import Job
+from edgeflow_opt.problem.values import MAX_MAGNITUDE, shown
 from edgeflow_opt.workloads.rates import DEFAULT_CATALOG, RateCatalog
 
 

@@ -13,7 +13,7 @@ from edgeflow_opt.clairvoyant.schedules import carried_out, halved, simulated
 from edgeflow_opt.errors import InstanceError, UsageError
 from edgeflow_opt.policies import POLICIES, make_policy
 from edgeflow_opt.problem import Job, Site, check_history
-from edgeflow_opt.problem.data import Limit
+from edgeflow_opt.problem.schedule import Limit
 from edgeflow_opt.simulation import simulate
 from edgeflow_opt.workloads import cluster, read_trace
 from tests.clairvoyant.helpers import MODES, best_on_a_grid, jobs_strategy, sites_strategy

@@ -19,7 +19,7 @@ from edgeflow_opt.problem import (
     evaluate,
     schedule_from_dict,
 )
-from edgeflow_opt.problem.data import in_order
+from edgeflow_opt.problem.schedule import in_order
 
 INSTANCE_TEXT = """
 {"format": "edgeflow-epoch/1", "now": 0, "grid": [0, 300, 600, 900],

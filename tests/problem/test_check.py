@@ -29,7 +29,7 @@ from edgeflow_opt.problem import (
     check,
     evaluate,
 )
-from edgeflow_opt.problem.data import in_order
+from edgeflow_opt.problem.schedule import in_order
 from tests.effort import examples
 from tests.problem.examples import alloc, rich_problem, rich_schedule, schedule_of
 from tests.strategies import problems_with_schedules

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgeflow_opt.problem import Allocation, Job, Mode, Outcome, Site, check_history
-from edgeflow_opt.problem.check import capacity_violations, fits
+from edgeflow_opt.problem import Allocation, Job, Mode, Outcome, Site, check_history, rules
+from edgeflow_opt.problem.rules import capacity_violations, fits
 from edgeflow_opt.problem.runs import RunKind
 from tests.effort import examples
 from tests.problem.examples import alloc
@@ -128,9 +127,7 @@ def test_capacity_by_array_is_the_same_rule(kind: str, steps: Any, spans: Any) -
 def test_a_long_history_is_checked_by_the_same_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """With many allocations capacities are compared by array first; an excess is still told."""
     held = [alloc("a", float(t), t + 1.0, "cloud", 1) for t in range(49)]
-    # The package has a function of the same name as the module.
-    module = importlib.import_module("edgeflow_opt.problem.check")
-    monkeypatch.setattr(module, "_MANY_ALLOCATIONS", 10)
+    monkeypatch.setattr(rules, "_MANY_ALLOCATIONS", 10)
     assert not any(capacity_violations(SITES, held))
     (excess,) = capacity_violations(SITES, [*held, alloc("b", 20.0, 30.0, "cloud", 2)])
     assert (excess.time, excess.amount) == (20.0, 1.0)

@@ -23,7 +23,8 @@ from edgeflow_opt.problem import (
     Site,
     Weights,
 )
-from edgeflow_opt.problem.validation import faults_of, shown
+from edgeflow_opt.problem.validation import faults_of
+from edgeflow_opt.problem.values import shown
 from tests.problem.examples import rich_problem
 from tests.strategies import problems
 

@@ -17,9 +17,11 @@ from edgeflow_opt.problem.constraints.members import (
 if TYPE_CHECKING:
     from edgeflow_opt.errors import Fault
     from edgeflow_opt.problem.arrays import ProblemArrays
-    from edgeflow_opt.problem.check import Violation
     from edgeflow_opt.problem.constraints.rows import LinearRows
-    from edgeflow_opt.problem.data import Allocation, EpochProblem, Grid, Job, Outcome, Site
+    from edgeflow_opt.problem.data import Grid, Job, Site
+    from edgeflow_opt.problem.epoch import EpochProblem
+    from edgeflow_opt.problem.schedule import Allocation, Outcome
+    from edgeflow_opt.problem.violation import Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,9 +27,11 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from edgeflow_opt.errors import Fault
     from edgeflow_opt.problem.arrays import ProblemArrays
-    from edgeflow_opt.problem.check import Violation
     from edgeflow_opt.problem.constraints.rows import LinearRows
-    from edgeflow_opt.problem.data import Allocation, EpochProblem, Grid, Job, Outcome, Site
+    from edgeflow_opt.problem.data import Grid, Job, Site
+    from edgeflow_opt.problem.epoch import EpochProblem
+    from edgeflow_opt.problem.schedule import Allocation, Outcome
+    from edgeflow_opt.problem.violation import Violation
 
 
 class Constraint(ABC):
@@ -96,7 +98,7 @@ class Constraint(ABC):
         amount: float | None = None,
     ) -> Violation:
         """Return a breach of this constraint; see :class:`~edgeflow_opt.problem.Violation`."""
-        from edgeflow_opt.problem.check import Violation
+        from edgeflow_opt.problem.violation import Violation
 
         return Violation(
             kind=self.type, message=message, job=job, site=site, time=time, amount=amount

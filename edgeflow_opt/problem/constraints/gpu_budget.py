@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, ClassVar
 from edgeflow_opt.errors import Fault
 from edgeflow_opt.problem.constraints.base import Constraint
 from edgeflow_opt.problem.constraints.members import member_faults, site_faults
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import shown
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import ProblemArrays
-    from edgeflow_opt.problem.check import Violation
     from edgeflow_opt.problem.constraints.rows import LinearRows
-    from edgeflow_opt.problem.data import Allocation, EpochProblem, Grid, Job, Outcome, Site
+    from edgeflow_opt.problem.data import Grid, Job, Site
+    from edgeflow_opt.problem.epoch import EpochProblem
+    from edgeflow_opt.problem.schedule import Allocation, Outcome
+    from edgeflow_opt.problem.violation import Violation
 
 #: Relative amount by which a budget may be passed, for rounding.
 _TOLERANCE = 1e-9

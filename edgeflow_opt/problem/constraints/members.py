@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.errors import Fault
-from edgeflow_opt.problem.validation import is_whole, shown
+from edgeflow_opt.problem.values import is_whole, shown
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.data import Job, Site

@@ -10,9 +10,8 @@ import msgspec
 
 from edgeflow_opt.errors import Fault, UsageError
 from edgeflow_opt.problem.constraints.base import Constraint, is_constraint
-from edgeflow_opt.problem.data import plain
 from edgeflow_opt.problem.parsing import value_faults, whole_numbers
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import plain, shown
 from edgeflow_opt.registry import Registry
 
 #: The classes of constraints by type. Adding one is one module and one line here.

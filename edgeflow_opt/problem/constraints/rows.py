@@ -13,7 +13,7 @@ from edgeflow_opt.errors import UsageError
 if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
     from edgeflow_opt.problem.constraints.base import Constraint
-    from edgeflow_opt.problem.data import EpochProblem
+    from edgeflow_opt.problem.epoch import EpochProblem
 
 #: Relative amount by which a row may be passed, for rounding.
 ROW_TOLERANCE = 1e-9

@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import IntArray, ProblemArrays
-    from edgeflow_opt.problem.data import EpochProblem
+    from edgeflow_opt.problem.epoch import EpochProblem
 
 
 def modes_of(

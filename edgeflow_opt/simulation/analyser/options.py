@@ -7,8 +7,7 @@ import math
 from dataclasses import dataclass
 
 from edgeflow_opt.errors import UsageError
-from edgeflow_opt.problem.data import MAX_MAGNITUDE, make_plain
-from edgeflow_opt.problem.validation import is_number, is_whole, shown
+from edgeflow_opt.problem.values import MAX_MAGNITUDE, is_number, is_whole, make_plain, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

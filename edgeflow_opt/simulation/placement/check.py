@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edgeflow_opt.problem.check import Violation
+from edgeflow_opt.problem.violation import Violation
 from edgeflow_opt.workloads.outages import range_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgeflow_opt.errors import UsageError
-from edgeflow_opt.problem.validation import is_finite, shown
+from edgeflow_opt.problem.values import is_finite, shown
 
 #: Values of the options that are a choice, the default first. Kernels see the position.
 CHOICES: Mapping[str, tuple[str, ...]] = {

@@ -1,6 +1,6 @@
 """The Lagrangian dual of the weighted sum: one price per unit of each site and slot.
 
-With the terms of :class:`~edgeflow_opt.problem.data.Weights`, any prices p >= 0 prove
+With the terms of :class:`~edgeflow_opt.problem.Weights`, any prices p >= 0 prove
 
     value <= L(p) = sum_{k,s} capacity_ks p_ks + sum_j max(met_j(p), unmet_j(p), 0),
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import shown
 from edgeflow_opt.workloads.readers.base import TraceFormat
 from edgeflow_opt.workloads.readers.drawn import draw
 from edgeflow_opt.workloads.table import Row

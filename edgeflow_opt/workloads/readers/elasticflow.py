@@ -12,7 +12,7 @@ import io
 from pathlib import Path
 
 from edgeflow_opt.problem.files import write_text
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import shown
 from edgeflow_opt.workloads.readers.base import TraceFormat
 from edgeflow_opt.workloads.table import Row
 from edgeflow_opt.workloads.trace import Trace, TraceJob

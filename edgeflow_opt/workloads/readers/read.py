@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 
 from edgeflow_opt.errors import Fault, TraceError
 from edgeflow_opt.problem.files import read_bytes
-from edgeflow_opt.problem.validation import shown
+from edgeflow_opt.problem.values import shown
 from edgeflow_opt.registry import Registry
 from edgeflow_opt.workloads.rates import DEFAULT_CATALOG, RateCatalog
 from edgeflow_opt.workloads.readers.base import TraceFormat

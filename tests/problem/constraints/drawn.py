@@ -7,13 +7,13 @@ import itertools
 from hypothesis import strategies as st
 
 from edgeflow_opt.problem import Allocation, EpochProblem, ObjectiveValue, evaluate
-from edgeflow_opt.problem.check import capacity_violations
 from edgeflow_opt.problem.constraints import Constraint
 from edgeflow_opt.problem.constraints.anti_affinity import AntiAffinity
 from edgeflow_opt.problem.constraints.gpu_budget import GpuBudget
 from edgeflow_opt.problem.constraints.group_quota import GroupQuota
 from edgeflow_opt.problem.constraints.least_met import LeastMet
 from edgeflow_opt.problem.data import Job, Mode
+from edgeflow_opt.problem.rules import capacity_violations
 
 
 @st.composite

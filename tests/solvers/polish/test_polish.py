@@ -13,7 +13,8 @@ from edgeflow_opt.formulations.plans import allocations_of, empty_plan, plan_of,
 from edgeflow_opt.problem import EpochProblem, Objective, Schedule, Weights, evaluate
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.problem.check import check
-from edgeflow_opt.problem.data import ObjectiveValue, SolveStatus
+from edgeflow_opt.problem.objective import ObjectiveValue
+from edgeflow_opt.problem.schedule import SolveStatus
 from edgeflow_opt.solvers.base import SolveOptions
 from edgeflow_opt.solvers.control import SolveControl
 from edgeflow_opt.solvers.lexicographic.level_solve import LevelSolve
