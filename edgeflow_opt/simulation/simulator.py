@@ -8,10 +8,8 @@ in between). A job whose mode changes begins a new run with its loss, any other 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.errors import EdgeflowError, InvalidScheduleError, PolicyError, is_ctrl_c
@@ -23,6 +21,7 @@ from edgeflow_opt.problem.runs import RunKind
 from edgeflow_opt.problem.schedule import Outcome, in_order
 from edgeflow_opt.simulation.analyser.estimates import RateEstimates
 from edgeflow_opt.simulation.book import JobBook, SeenJobs
+from edgeflow_opt.simulation.capacities import Capacities
 from edgeflow_opt.simulation.decisions import check_decision
 from edgeflow_opt.simulation.inputs import check_inputs, check_options
 from edgeflow_opt.simulation.interruptions import Interruptions
@@ -201,8 +200,6 @@ class _Simulation:
         self.name = name
         self.overhead = overhead
         self.merge_s = merge_s
-        self.reveal_future = reveal_future
-        self.sites = {site.name: site for site in sites}
         self.cluster_gpus = cluster_gpus(sites)
         self.event_loss = overhead.event_loss(self.cluster_gpus)
         self.book: JobBook | None = None
@@ -222,7 +219,8 @@ class _Simulation:
         """Unfinished jobs by id, in order of arrival."""
         self.refused: set[str] = set()
         self.decision_s: list[float] = []
-        # Future events: two sorted queues, the completions foreseen, and at most one wake-up.
+        # Future events: arrivals and changes of capacity in two sorted queues, the completion
+        # foreseen, and at most one wake-up.
         arrivals = [
             (job.arrival if self.estimates is None else self.estimates.ready_at(index), index)
             for index, job in enumerate(jobs)
@@ -230,23 +228,10 @@ class _Simulation:
         self.arrivals = sorted((t, index) for t, index in arrivals if t is not None)
         self.next_arrival = 0
         start = self.arrivals[0][0] if self.arrivals else math.inf
-        self.strikes = self.interruptions.strikes(start)
-        steps = {
-            (t, site.name): units
-            for site in sites
-            for (_, before), (t, units) in pairwise(site.capacity)
-            if t > start and units != before
-        }
-        steps |= {(t, name): self.sites[name].capacity_at(t) for t, name in self.strikes}
-        self.changes = sorted((t, name, units) for (t, name), units in steps.items())
-        self.next_change = 0
+        self.capacities = Capacities(sites, self.interruptions.strikes(start), start, reveal_future)
         self.completion = math.inf
         """The next completion if nothing changes."""
         self.wake_up = math.inf
-        self.capacity = {
-            site.name: site.capacity_at(start) if self.arrivals else 0 for site in sites
-        }
-        self.visible = [self._as_seen(site, start) for site in sites]
         # The present event.
         self.now = -math.inf
         self.last_decision = -math.inf
@@ -278,10 +263,7 @@ class _Simulation:
         )
         if arrival == math.inf and not self.active:
             return math.inf
-        change = (
-            self.changes[self.next_change][0] if self.next_change < len(self.changes) else math.inf
-        )
-        return min(arrival, change, self.completion, self.wake_up)
+        return min(arrival, self.capacities.next_change, self.completion, self.wake_up)
 
     def _gather(self, first: float) -> None:
         """Take all events that belong to the one that begins at `first`, and set the time of it.
@@ -297,8 +279,9 @@ class _Simulation:
         time = first
         while time <= until:
             now = max(now, time)
-            if self.next_change < len(self.changes) and self.changes[self.next_change][0] == time:
-                if self._change_capacity():
+            if self.capacities.next_change == time:
+                self.capacity_changed = True
+                if self.capacities.change():
                     now = until = time
             elif (
                 self.next_arrival < len(self.arrivals)
@@ -321,26 +304,6 @@ class _Simulation:
         if self.book is not None:
             self.book.arrive(ledger)
         self.arrived.append(job.id)
-
-    def _change_capacity(self) -> bool:
-        """Carry out the next change of capacity; return whether units go, which cannot wait."""
-        time, name, units = self.changes[self.next_change]
-        self.next_change += 1
-        falls = units < self.capacity[name] or (time, name) in self.strikes
-        self.capacity[name] = units
-        self.capacity_changed = True
-        if not self.reveal_future:
-            site = self.sites[name]
-            self.visible = [
-                self._as_seen(site, time) if seen.name == name else seen for seen in self.visible
-            ]
-        return falls
-
-    def _as_seen(self, site: Site, time: float) -> Site:
-        """Return `site` as the policy may know it from `time` on."""
-        if self.reveal_future or time == math.inf:
-            return site
-        return dataclasses.replace(site, capacity=((time, site.capacity_at(time)),))
 
     def _complete(self) -> None:
         """Close the accounts of the jobs whose credit suffices by now."""
@@ -392,7 +355,7 @@ class _Simulation:
         state = ClusterState(
             now=now,
             jobs=self._shown(),
-            sites=tuple(self.visible),
+            sites=tuple(self.capacities.seen),
             arrived=frozenset(self.arrived),
             capacity_changed=self.capacity_changed,
         )
@@ -412,7 +375,9 @@ class _Simulation:
             decision = self.estimates.in_true_modes(decision, self.active)
         if not self._carried_out_as_columns(decision):
             self._settle()
-            check_decision(self.name, decision, now, self.active, self.sites, self.capacity)
+            check_decision(
+                self.name, decision, now, self.active, self.capacities.sites, self.capacities.usable
+            )
             self._carry_out(decision)
         self.completion = self._foreseen(after=-math.inf)
         self.last_decision = now
@@ -439,7 +404,7 @@ class _Simulation:
             or decision.allocation.columns.jobs is not book.jobs
             or decision.refused
             or not self._wakes_later(decision)
-            or not book.carry_out(decision.allocation, self.capacity, self.now)
+            or not book.carry_out(decision.allocation, self.capacities.usable, self.now)
         ):
             return False
         self.newly_refused = ()
@@ -580,7 +545,7 @@ class _Simulation:
             runs += self.book.allocations()
         allocations = in_order(runs, self.jobs)
         stalls = {ledger.job.id: tuple(ledger.stalls) for ledger in ledgers if ledger.stalls}
-        sites = tuple(self.sites.values())
+        sites = tuple(self.capacities.sites.values())
         if check:
             report = check_history(
                 self.jobs, sites, allocations, outcomes, self.overhead.run_loss, stalls
