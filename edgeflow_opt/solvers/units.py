@@ -71,7 +71,7 @@ def in_unit_of_solvers(problem: EpochProblem) -> tuple[EpochProblem, Unit]:
             return problem, Unit()
         return _divided(problem, unit), Unit(weight=unit, level_1=unit)
     largest = max(levels.met, levels.cost / unit, levels.reconfigurations / unit)
-    of_sum = _unit_of(levels.met, largest) if levels.met > 0.0 else 1.0
+    of_sum = _unit_of(levels.met if levels.met > 0.0 else 1.0, largest)
     if unit == of_sum == 1.0:
         return problem, Unit()
     changed = dataclasses.replace(
@@ -102,10 +102,11 @@ def _common_unit(weights: list[float], largest: float) -> float | None:
 
 def _unit_of(heaviest: float, largest: float) -> float:
     """Return the power of two to divide by, so that `largest` stays within bounds."""
-    if _LIGHTEST <= heaviest <= _HEAVIEST:
-        return 1.0
-    unit = 2.0 ** (math.frexp(heaviest)[1] - 1)
-    return max(unit, 2.0 ** math.frexp(largest / _LARGEST)[1])
+    usual = _LIGHTEST <= heaviest <= _HEAVIEST
+    unit = 1.0 if usual else 2.0 ** (math.frexp(heaviest)[1] - 1)
+    if largest <= _LARGEST * unit:
+        return unit
+    return 2.0 ** math.frexp(largest / _LARGEST)[1]
 
 
 def _divided(problem: EpochProblem, unit: float) -> EpochProblem:

@@ -16,6 +16,10 @@ solution. So the problem is solved on a *core* of the choices with the least reg
 Zemel, Operations Research 28(5), 1980; Pisinger, European Journal of Operational Research 83(2),
 1995), by HiGHS; its optimum v is that of the whole problem as soon as the core holds all regrets
 up to L - v.
+
+Tolerances are relative to the largest value. Where that is one which no good solution takes (a mode
+that costs a million times what a job is worth), the problem is solved again without the choices whose
+regret exceeds L - v, so that they have no say in what is a tie.
 """
 
 from __future__ import annotations
@@ -63,6 +67,10 @@ _EPS = float(np.finfo(np.float64).eps)
 
 #: Relative amount within which two values are the same.
 _SAME = 1e-9
+
+#: Where no choice that is left over is worth more than this share of the largest one, the problem is
+#: solved again with these alone.
+_FINER = 2.0**-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,6 +276,43 @@ def select(
     rounded
         Rounds a bound down to what can be reached.
     """
+    found, coarse = _select(problem, engine, options, control, rounded)
+    if found.chosen is None or control.stopped:
+        return found
+    left = found.regret <= coarse
+    largest = float(np.abs(problem.value).max(initial=0.0))
+    if left.all() or float(np.abs(problem.value[left]).max(initial=0.0)) > _FINER * largest:
+        return found
+    # What is better than the solution known consists of choices that are left.
+    places = np.nonzero(left)[0]
+    rest = replace(
+        problem,
+        first=np.nonzero(np.diff(problem.group[places], prepend=-1))[0],
+        value=problem.value[places],
+        rows=problem.rows[:, places],
+    )
+    finer = select(rest, engine, options, control, rounded)
+    if finer.chosen is None:
+        return replace(found, bound=max(found.dual_bound, found.value))
+    regret = np.full(len(problem.value), np.inf)
+    regret[places] = finer.regret
+    return replace(finer, chosen=places[finer.chosen], regret=regret)
+
+
+def _select(
+    problem: Knapsack,
+    engine: Engine,
+    options: SolveOptions,
+    control: SolveControl,
+    rounded: Callable[[float], float],
+) -> tuple[Selection, float]:
+    """Solve `problem` as :func:`select` does, by tolerances relative to its largest value.
+
+    Returns
+    -------
+    selection, coarse
+        The answer, and the regret that no choice of a better solution exceeds.
+    """
     # Tolerances of HiGHS are absolute: the largest value becomes one from 1 to 2.
     scale = 2.0 ** -math.floor(math.log2(float(np.abs(problem.value).max(initial=0.0)) or 1.0))
     problem = replace(problem, value=problem.value * scale)
@@ -316,7 +361,8 @@ def select(
             break
         place *= _CORE_GROWTH
     assert chosen is None or len(chosen) == len(problem.first)
-    return Selection(
+    coarse = _gap(dual.bound, value) / scale if chosen is not None else math.inf
+    selection = Selection(
         chosen=chosen,
         value=value / scale,
         bound=bound / scale,
@@ -325,6 +371,7 @@ def select(
         infeasible=infeasible,
         num_core=core_size,
     )
+    return selection, coarse
 
 
 def _gap(bound: float, value: float) -> float:

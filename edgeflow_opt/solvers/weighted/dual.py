@@ -255,7 +255,8 @@ def _least_money(data: PricingData, worths: Worths) -> FloatArray:
     On a cloud site all units cost the same; a server costs more, the more of its GPUs are used.
     """
     least = np.full(len(data.capacity), np.inf)
-    np.minimum.at(least, data.site, worths.mode_cost / data.units)
+    used = np.repeat(data.priced, np.diff(data.mode_start))
+    np.minimum.at(least, data.site[used], (worths.mode_cost / data.units)[used])
     least[np.isinf(least)] = 0.0
     money: FloatArray = least[:, None] * np.diff(data.boundaries)[None, :]
     return money

@@ -58,9 +58,15 @@ def weighted_data(arrays: ProblemArrays, weights: Weights) -> tuple[PricingData,
     jobs["rounding"] = (jobs["progress"] + jobs["leftover"]) * (data.target - arrays.required)
     jobs["change"] = weights.reconfigurations * _always_changes(arrays)
     most = np.maximum(jobs["met"], (jobs["progress"] + jobs["leftover"]) * arrays.work)
+    # A job does nothing that costs twice that, nor if it costs more. Larger numbers would only add to
+    # the slack of the bound, which is relative to the terms of its sums.
+    bearable = np.where(arrays.must_meet, np.inf, 2.0 * most.max(initial=0.0))
+    jobs["change"] = np.minimum(jobs["change"], bearable)
     data = data._replace(weight=most)
     data = data.with_fates(arrays.must_meet, (most > 0.0) | arrays.must_meet)
-    mode_cost = np.ascontiguousarray(weights.cost * arrays.mode_cost[data.mode_id])
+    mode_cost = weights.cost * arrays.mode_cost[data.mode_id]
+    shortest = float(np.diff(arrays.boundaries).min())
+    mode_cost = np.minimum(mode_cost, bearable[arrays.mode_job[data.mode_id]] / shortest)
     return data, Worths(jobs=jobs, mode_cost=mode_cost)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflow_opt.formulations.plans import walk
-from edgeflow_opt.problem import EpochProblem, SolveStatus
+from edgeflow_opt.problem import EpochProblem, Grid, Mode, Objective, Site, SolveStatus, Weights
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import SolveControl, SolveOptions, SolveResult, solve
 from edgeflow_opt.solvers.mip.highs import HighsEngine
@@ -119,3 +119,36 @@ def test_hard_deadlines_that_clash_are_proven_infeasible() -> None:
             for job in problem.jobs[:2]]  # fmt: skip
     assert solve(problem.replace(jobs=tuple(jobs)), "auto").status is SolveStatus.INFEASIBLE
     assert solve(problem.replace(jobs=tuple(jobs[:1])), "auto").status is SolveStatus.OPTIMAL
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_dear_modes_do_not_hide_what_the_others_are_worth(weighted: bool) -> None:
+    """Tolerances follow the values of good choices, beside a mode that costs 1e12 times as much."""
+    from tests.solvers.instances import small
+
+    dear = Site(name="dear", kind="cloud", capacity=((0.0, 8),), price=1e12)
+    problem = small().replace(
+        grid=Grid((0.0, 20.0)),
+        sites=(*small().sites, dear),
+        jobs=tuple(
+            dataclasses.replace(
+                job,
+                modes=(*job.modes, Mode(site="dear", gpus=1, rate=0.01)),
+                work=work,
+                last_site="cloud",
+            )
+            for job, work in zip(small().jobs, (30.0, 16.0, 17.0, 12.0), strict=True)
+        ),
+    )
+    if weighted:
+        weights = Weights(met=1.0, progress=0.3, leftover=0.1, cost=1e-4)
+        problem = problem.replace(objective=Objective(mode="weighted", weights=weights))
+    best = optimum(problem)
+    assert best is not None
+    result = solve(problem, "auto", time_limit_s=60.0)
+    assert result.status is SolveStatus.OPTIMAL
+    assert all(level.optimal for level in result.levels)
+    assert result.value == pytest.approx(best.value.level_1, rel=1e-6)
+    assert result.objective is not None
+    if not weighted:
+        assert result.objective.key() == pytest.approx(best.value.key(), rel=1e-6)
