@@ -89,7 +89,7 @@ class Job:
         The ways to run it, at least one, no (site, gpus) twice.
     arrival
         No run before this time. None = ``min(now, deadline)``, filled in by
-        :class:`EpochProblem`.
+        :class:`~edgeflow_opt.problem.EpochProblem`.
     weight
         Worth of meeting the deadline, at least 0.
     memory_gib

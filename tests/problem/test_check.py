@@ -375,9 +375,8 @@ def test_completions_may_be_rounded_to_hundredths() -> None:
     assert not check(rich_problem(), _outcome(1, completion=RUNS_AT + 0.01)).valid
 
 
-def test_tolerance_of_a_completion_does_not_grow_with_the_clock() -> None:
-    """On a clock that counts from 1970 a completion is still held to hundredths of a second."""
-    start = 1.7e9
+def _one_job_at(start: float) -> tuple[EpochProblem, Schedule]:
+    """Return an instance on a clock that shows `start`, whose job completes 50 s later."""
     problem = EpochProblem(
         grid=Grid.uniform(start, 100.0, 2),
         sites=(Site(name="s", kind="cloud", capacity=((start, 1),)),),
@@ -385,6 +384,13 @@ def test_tolerance_of_a_completion_does_not_grow_with_the_clock() -> None:
                   modes=(Mode(site="s", gpus=1, rate=1.0),)),),
     )  # fmt: skip
     schedule = schedule_of(problem, alloc("j", start, start + 100, "s", 1))
+    return problem, schedule
+
+
+def test_tolerance_of_a_completion_does_not_grow_with_the_clock() -> None:
+    """On a clock that counts from 1970 a completion is still held to hundredths of a second."""
+    start = 1.7e9
+    problem, schedule = _one_job_at(start)
     assert check(problem, schedule).valid
     wrong = dataclasses.replace(schedule.outcomes[0], completion=start + 51.0)
     report = check(problem, dataclasses.replace(schedule, outcomes=(wrong,)))
@@ -394,13 +400,7 @@ def test_tolerance_of_a_completion_does_not_grow_with_the_clock() -> None:
 @pytest.mark.parametrize("start", [0.0, 1e14])
 def test_a_completion_may_be_off_by_what_a_double_can_hold(start: float) -> None:
     """At 1e14 s times are 1/64 s apart: some of these steps pass, more do not, and none at 0."""
-    problem = EpochProblem(
-        grid=Grid.uniform(start, 100.0, 2),
-        sites=(Site(name="s", kind="cloud", capacity=((start, 1),)),),
-        jobs=(Job(id="j", deadline=start + 200, work=50.0,
-                  modes=(Mode(site="s", gpus=1, rate=1.0),)),),
-    )  # fmt: skip
-    schedule = schedule_of(problem, alloc("j", start, start + 100, "s", 1))
+    problem, schedule = _one_job_at(start)
     (true,) = schedule.outcomes
     assert true.completion is not None
     for steps, passes in ((4, start > 0.0), (-4, start > 0.0), (5, False), (-5, False)):
