@@ -17,9 +17,11 @@ from edgeflow_opt.problem import (
     SolveStatus,
 )
 from edgeflow_opt.problem.arrays import arrays_of
-from edgeflow_opt.service import EpochSession, SessionOptions
-from edgeflow_opt.service.decide import _better, _more_met
+from edgeflow_opt.service import EpochSession, SessionOptions, decide
+from edgeflow_opt.service.decide import DecisionMaker, _better, _more_met
+from edgeflow_opt.service.memory import SessionMemory
 from edgeflow_opt.service.reasons import hopeless_jobs
+from edgeflow_opt.service.state import ClusterView
 from edgeflow_opt.solvers import Draft
 from edgeflow_opt.solvers.base import FEATURES
 from tests.service.clusters import job, sites
@@ -48,6 +50,51 @@ def test_the_plan_held_is_kept_unless_another_is_better() -> None:
     assert _better(None, held) is held
     assert _better(nothing, held) is held
     assert _more_met(_plan(-2.0), _plan(-2.0 + 1e-10)).objective == _plan(-2.0).objective
+
+
+@pytest.mark.parametrize(
+    ("floor", "usual", "chosen", "followed"),
+    [
+        # The lightest job that counts weighs 2, half of which is the margin.
+        (0.0, 9.1, 10.0, "usual"),
+        (9.1, 9.1, 10.0, "usual"),
+        (9.1 * (1.0 + 1e-10), 9.1, 10.0, "usual"),
+        (9.2, 9.1, 10.0, "chosen"),
+        (0.0, 9.0, 10.0, "chosen"),
+        (0.0, None, 10.0 * (1.0 - 1e-10), "chosen"),
+        (9.2, 9.1, 9.9, "best"),
+        (0.0, None, None, "best"),
+    ],
+)
+def test_a_set_of_jobs_has_to_be_worth_the_margin_and_no_plan_falls_below_the_floor(
+    monkeypatch: pytest.MonkeyPatch,
+    floor: float,
+    usual: float | None,
+    chosen: float | None,
+    followed: str,
+) -> None:
+    """A solver that reaches 10 is followed only where the heuristic's own plan is worth less by more."""
+    jobs = (
+        job("light", weight=2.0), job("heavy", weight=8.0), job("worthless", weight=0.0),
+        job("best effort", None, weight=0.1),
+    )  # fmt: skip
+    problem = EpochProblem(grid=Grid.uniform(0.0, 60.0, 10), sites=sites(), jobs=jobs)
+    arrays = arrays_of(problem)
+    best = _plan(10.0)
+    plans = {
+        "usual": None if usual is None else _plan(usual),
+        "chosen": None if chosen is None else _plan(chosen),
+        "best": best,
+    }
+
+    def planned(*arguments: Any) -> Schedule | None:
+        assert arguments in ((problem, arrays, decide.FLOOR), (problem, arrays, "any", best))
+        return plans["chosen" if arguments[-1] is best else "usual"]
+
+    monkeypatch.setattr(decide, "until_the_next_event", planned)
+    memory = SessionMemory(view=ClusterView.of(problem))
+    maker = DecisionMaker(memory, OPTIONS, None, 0.0, 0.0, 1.0, True, None)
+    assert maker._realised(problem, arrays, best, _plan(floor)) is plans[followed]
 
 
 def test_bounds_of_the_hard_problem_are_not_those_of_the_loose_one(
