@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from edgeflow_opt.problem import Job, Mode, Site
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
 
-#: Points in time so many units in the last place of the clock apart are one.
-RESOLUTION_ULPS = 4.0
+#: Points in time so many units in the last place of the clock apart are one, and so many seconds: what
+#: rounding has added up to from event to event is far less.
+RESOLUTION_ULPS, RESOLUTION_S = 4.0, 2.0**-10
 
 #: Jobs that may be kept in the tables beyond four times the unfinished ones.
 _KEPT_JOBS = 1000
@@ -245,7 +246,7 @@ class EdgeFlowPolicy:
         modes = Modes(tables.modes[: tables.num_modes], level_start, tables.level_mode)
         return self._heuristic.plan(
             times, free, tables.is_cloud, False, jobs, modes, chosen, now_only,
-            RESOLUTION_ULPS * math.ulp(state.now),
+            max(RESOLUTION_S, RESOLUTION_ULPS * math.ulp(state.now)),
         )  # fmt: skip
 
 

@@ -90,6 +90,7 @@ def _on_whole_ticks(time: float) -> float:
         ("edgeflow-select", {"share": "two_level"}),
         ("edgeflow-select", {}),
         ("elasticflow", {}),
+        ("elasticflow", {"slot_s": 60.0}),
     ],
 )
 def test_a_shift_of_the_clock_changes_nobody_s_fate(name: str, options: dict[str, Any]) -> None:
