@@ -199,12 +199,50 @@ def test_bad_prices_are_refused(prices: np.ndarray, message: str) -> None:
         dual_bound(arrays, prices)
 
 
-@pytest.mark.parametrize("restart_s", [0.0, 30.0])
-def test_the_exact_dual_ends_on_many_bins(
-    restart_s: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_exact_prices_without_losses_are_those_of_the_cheapest_plans(seed: int) -> None:
+    """They lie below the cost of no plan, within rounding of the cheapest, and usage fits to them."""
+    random = np.random.default_rng(seed)
+    problem = generate_problem(25, 5, seed, load=1.6)
+    arrays = arrays_of(problem)
+    data = pricing_data(arrays)
+    prices = random.uniform(0.0, 0.02, data.capacity.shape)
+    dual = HullDual(data, 1)
+    cost, _, usage, whole = dual.exact_costs(prices, 3200, lambda: False)
+    assert whole
+    useful = arrays.useful_lengths()
+    worth_it = 0.0
+    between = 0
+    for j in np.flatnonzero(data.priced):
+        modes = range(data.mode_start[j], data.mode_start[j + 1])
+        # All pairs of work and cost, slot by slot; of equals all are kept.
+        work, spent = np.zeros(1), np.zeros(1)
+        for s in range(data.first[j], data.end[j]):
+            fits = [m for m in modes if data.units[m] <= data.capacity[data.site[m], s]]
+            more = [(0.0, 0.0)]
+            more += [
+                (data.rate[m] * useful[j, s], prices[data.site[m], s] * data.units[m]) for m in fits
+            ]
+            work = np.add.outer(work, [w for w, _ in more]).ravel()
+            spent = np.add.outer(spent, [c for _, c in more]).ravel()
+        enough = work >= data.need[j]
+        if not enough.any():
+            assert cost[j] == math.inf
+            continue
+        least = float(spent[enough].min())
+        if least < data.weight[j]:
+            assert least - 1e-6 <= cost[j] <= least + 1e-12
+            between += cost[j] > dual.cost[j] + 1e-6
+            worth_it += least
+        else:
+            assert cost[j] <= least + 1e-12
+    assert between >= 3
+    assert float((usage * prices).sum()) == pytest.approx(worth_it, abs=1e-4)
+
+
+def test_the_exact_dual_with_losses_ends_on_many_bins(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last two evaluations stay at the best prices with more bins, and so does a hurried one."""
-    problem = generate_problem(20, 12, 1, load=1.6, restart_s=restart_s)
+    problem = generate_problem(20, 12, 1, load=1.6, restart_s=30.0)
     hull = HullDual(pricing_data(arrays_of(problem)), 1)
     begin = minimise(hull, None, 20)
     seen: list[tuple[bool, int]] = []
