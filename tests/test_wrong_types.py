@@ -44,13 +44,16 @@ from edgeflow_opt.service import (
     RateCorrected,
     SessionOptions,
 )
+from edgeflow_opt.service.settings import ServiceSettings
 from edgeflow_opt.service.state import ClusterView
 from edgeflow_opt.simulation import simulate
 from edgeflow_opt.simulation.analyser.options import Analyser
 from edgeflow_opt.simulation.overhead import FixedLosses
+from edgeflow_opt.solvers.capacity_prices import CapacityPrices
 from edgeflow_opt.solvers.greedy import GreedyOptions
 from edgeflow_opt.workloads.outages import Outage
 from edgeflow_opt.workloads.rates import RateCatalog, RateProfile
+from edgeflow_opt.workloads.trace import Trace, TraceJob
 
 
 class _Odd:
@@ -113,6 +116,10 @@ SCHEDULE = dataclasses.replace(
     ef.solve(PROBLEM, "greedy", time_limit_s=None).schedule,
     levels=(LevelReport(level="met", value=1.0, bound=None, optimal=False),),
 )
+TRACE_JOB = TraceJob(
+    id="t", submission=0.0, deadline=9e3, model="bert", batch=64, gpus=2, iterations=100.0,
+    duration=60.0,
+)  # fmt: skip
 NO_RUNGS = SessionOptions(rungs=())
 
 
@@ -149,6 +156,19 @@ def _session(**changes: Any) -> EpochSession:
 
 def _with(part: Any, **changes: Any) -> Any:
     return dataclasses.replace(part, **changes)
+
+
+def _replayed(trace: Trace) -> None:
+    """Simulate a trace, and send it through what else is made of it."""
+    str(trace)
+    trace.with_deadlines(1.0, 2.0).scale_arrivals(2.0).offered_load(4)
+    simulate(trace.jobs(edge_site=None), (_with(CLOUD, capacity=((-1e15, 4),)),), "edf")
+
+
+def _begun_from(prices: CapacityPrices) -> None:
+    """Send prices through their document, and spread them over the slots of an instance."""
+    assert CapacityPrices.from_json(prices.to_json()) == prices
+    prices.on_slots(PROBLEM)
 
 
 def _catalog(profile: RateProfile) -> RateCatalog:
@@ -199,6 +219,15 @@ PARTS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "FixedLosses": (FixedLosses(1.0, 2.0), lambda x: _simulate(overhead=x)),
     "GreedyOptions": (GreedyOptions(), lambda x: x),
     "RateProfile": (RateProfile(model="m", batch=1, rates=((1, 1.0), (2, 1.5))), _catalog),
+    "TraceJob": (TRACE_JOB, lambda x: _replayed(Trace(entries=(x,)))),
+    "Trace": (Trace(entries=(TRACE_JOB,), name="t", skipped=1), lambda x: _replayed(x)),
+    "CapacityPrices": (
+        CapacityPrices(
+            sites=("cloud", "edge"), boundaries=(0.0, 100.0), per_unit_second=((0.1,), (0.2,))
+        ),
+        _begun_from,
+    ),
+    "ServiceSettings": (ServiceSettings(), lambda x: x),
     "RateCatalog": (
         _catalog(RateProfile(model="m", batch=1, rates=((1, 1.0), (2, 1.5)))), lambda x: x
     ),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.problem.values import is_finite, is_whole, make_plain, shown
 from edgeflow_opt.service.pool import DEFAULT_MEMORY_MIB
 
 
@@ -68,6 +68,11 @@ class ServiceSettings:
     stop_s: float = 10.0
 
     def __post_init__(self) -> None:
+        make_plain(self, self.__slots__)
+        if not isinstance(self.host, str):
+            raise UsageError(f"option host: must be a text, got {shown(self.host)}")
+        if self.store is not None and not isinstance(self.store, Path):
+            raise UsageError(f"option store: must be a Path or None, got {shown(self.store)}")
         for name in ("workers", "memory_mib", "max_bytes", "max_jobs", "max_slots", "max_sessions"):
             self._whole(name, 1)
         self._whole("waiting", 0)
@@ -76,9 +81,11 @@ class ServiceSettings:
             self._whole("max_store_mib", 1)
         for name in ("max_time_limit_s", "body_timeout_s", "stop_s"):
             value = getattr(self, name)
-            if not isinstance(value, (int, float)) or not 0.0 < value < math.inf:
-                raise UsageError(f"option {name}: must be a number above 0, got {value!r}")
-        if not all(self.tokens) or any(not token.isascii() for token in self.tokens):
+            if not (is_finite(value) and value > 0.0):
+                raise UsageError(f"option {name}: must be a number above 0, got {shown(value)}")
+        if not isinstance(self.tokens, tuple):
+            raise UsageError("option tokens: must be a tuple of texts")
+        if not all(isinstance(token, str) and token and token.isascii() for token in self.tokens):
             raise UsageError("option tokens: each must be a text of ASCII characters, not empty")
         if not self.tokens and not _is_local(self.host):
             raise UsageError(
@@ -88,8 +95,10 @@ class ServiceSettings:
 
     def _whole(self, name: str, least: int) -> None:
         value = getattr(self, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise UsageError(f"option {name}: must be a whole number >= {least}, got {value!r}")
+        if not (is_whole(value) and value >= least):
+            raise UsageError(
+                f"option {name}: must be a whole number >= {least}, got {shown(value)}"
+            )
 
 
 def _is_local(host: str) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.problem.values import is_number, make_plain, shown
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem import EpochProblem
@@ -42,7 +44,8 @@ class CapacityPrices:
     Raises
     ------
     UsageError
-        If sizes do not fit together, boundaries do not rise, or a number is negative or not finite.
+        If one is of another type, sizes do not fit together, boundaries do not rise, or a number is
+        negative or not finite.
     """
 
     sites: tuple[str, ...]
@@ -50,22 +53,36 @@ class CapacityPrices:
     per_unit_second: tuple[tuple[float, ...], ...]
 
     def __post_init__(self) -> None:
+        make_plain(self, self.__slots__)
+        sites, rows = self.sites, self.per_unit_second
+        if not isinstance(sites, tuple) or not all(isinstance(site, str) for site in sites):
+            raise UsageError(f"prices: sites must be a list of names, got {shown(sites)}")
+        if not _are_numbers(self.boundaries):
+            raise UsageError(
+                f"prices: boundaries must be a list of numbers, got {shown(self.boundaries)}"
+            )
+        if not isinstance(rows, tuple) or not all(map(_are_numbers, rows)):
+            raise UsageError(
+                f"prices: per_unit_second must be a list of numbers for each site, got {shown(rows)}"
+            )
         slots = len(self.boundaries) - 1
         rising = all(a < b for a, b in itertools.pairwise(self.boundaries))
         if slots < 1 or not rising or not all(map(math.isfinite, self.boundaries)):
             raise UsageError("prices: boundaries must be two or more finite times that rise")
-        if len(set(self.sites)) != len(self.sites) or len(self.per_unit_second) != len(self.sites):
-            raise UsageError("prices: must have one list for each site, and no site twice")
-        for site, row in zip(self.sites, self.per_unit_second, strict=True):
+        if len(set(sites)) != len(sites) or len(rows) != len(sites):
+            raise UsageError(
+                "prices: per_unit_second must have one list for each of sites, and no site twice"
+            )
+        for site, row in zip(sites, rows, strict=True):
             if len(row) != slots:
                 raise UsageError(
                     f"prices of site '{site}': must be one for each of the {slots} pieces of time, "
                     f"got {len(row)}"
                 )
             for price in row:
-                if not (math.isfinite(price) and price >= 0.0):
+                if not 0.0 <= price < math.inf:
                     raise UsageError(
-                        f"prices of site '{site}': must be finite and at least 0, got {price!r}"
+                        f"prices of site '{site}': must be finite and at least 0, got {shown(price)}"
                     )
 
     @classmethod
@@ -90,7 +107,7 @@ class CapacityPrices:
         """
         import numpy as np
 
-        old = np.array(self.boundaries)
+        old = np.array(self.boundaries, dtype=np.float64)
         new = np.array(problem.grid.boundaries, dtype=np.float64)
         rows = np.array(self.per_unit_second, dtype=np.float64).reshape(len(self.sites), -1)
         result = np.zeros((len(problem.sites), len(new) - 1))
@@ -143,13 +160,14 @@ class CapacityPrices:
             raise UsageError("prices: sites must be an object of lists by site")
         return cls(
             sites=tuple(sites),
-            boundaries=_numbers("boundaries", found["boundaries"]),
-            per_unit_second=tuple(_numbers(f"of site '{name}'", sites[name]) for name in sites),
+            boundaries=found["boundaries"],
+            per_unit_second=tuple(sites.values()),
         )
 
 
-def _numbers(what: str, values: Any) -> tuple[float, ...]:
-    plain = isinstance(values, Sequence) and not isinstance(values, str)
-    if not plain or any(isinstance(v, bool) or not isinstance(v, (int, float)) for v in values):
-        raise UsageError(f"prices {what}: must be a list of numbers")
-    return tuple(float(value) for value in values)
+def _are_numbers(values: Any) -> bool:
+    """Whether `values` is a tuple of numbers that a double can hold, infinity and NaN among them."""
+    return isinstance(values, tuple) and all(
+        type(value) is float or (is_number(value) and abs(value) <= sys.float_info.max)
+        for value in values
+    )

@@ -221,7 +221,7 @@ class RateCatalog:
         if not known:
             return f"model {shown(model)} is not known; known are {', '.join(self.models)}"
         return (
-            f"batch {batch} of model {shown(model)} is not known; known are "
+            f"batch {shown(batch)} of model {shown(model)} is not known; known are "
             f"{', '.join(map(str, known))}"
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,8 @@ import numpy as np
 
 from edgeflow_opt.errors import Fault, TraceError, UsageError
 from edgeflow_opt.problem.data import Job
-from edgeflow_opt.problem.values import MAX_MAGNITUDE, shown
+from edgeflow_opt.problem.types import type_faults
+from edgeflow_opt.problem.values import MAX_MAGNITUDE, as_tuple, is_whole, make_plain, shown
 from edgeflow_opt.workloads.rates import DEFAULT_CATALOG, RateCatalog
 
 
@@ -48,6 +50,9 @@ class TraceJob:
     iterations: float
     duration: float
 
+    def __post_init__(self) -> None:
+        make_plain(self, self.__slots__)
+
     @property
     def deadline_factor(self) -> float | None:
         """Time from submission to deadline over the duration; None for best effort."""
@@ -70,7 +75,8 @@ class Trace:
     Raises
     ------
     TraceError
-        If an id stands twice, or a job breaks a rule of :class:`TraceJob`; all faults are named.
+        If an id stands twice, a job breaks a rule of :class:`TraceJob`, or anything is of another
+        type; all faults are named.
     """
 
     entries: tuple[TraceJob, ...]
@@ -78,7 +84,14 @@ class Trace:
     skipped: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "entries", as_tuple(self.entries))
+        make_plain(self, ("name", "skipped"))
+        if not isinstance(self.name, str):
+            raise TraceError((Fault("trace", "name", "must be a text", shown(self.name)),))
         faults = list(_faults_of(self.entries))
+        if not (is_whole(self.skipped) and 0 <= self.skipped <= MAX_MAGNITUDE):
+            rule = "must be a whole number from 0 to 1e15"
+            faults.append(Fault("trace", "skipped", rule, shown(self.skipped)))
         if faults:
             raise TraceError(tuple(faults), self.name)
         ordered = tuple(sorted(self.entries, key=lambda job: job.submission))
@@ -310,11 +323,31 @@ class Trace:
         return text + (f", {self.skipped} bad rows skipped" if self.skipped else "")
 
 
-def _faults_of(entries: Iterable[TraceJob]) -> Iterator[Fault]:
-    """Yield the faults of the jobs of a trace."""
+_fields = operator.attrgetter(*(part.name for part in dataclasses.fields(TraceJob)))
+
+#: The types of these fields as they nearly always are, with a deadline and without.
+_USUAL_TYPES = {
+    (str, float, deadline, str, int, int, float, float) for deadline in (float, type(None))
+}
+
+
+def _faults_of(entries: Any) -> Iterator[Fault]:
+    """Yield the faults of what should be the jobs of a trace."""
+    if not isinstance(entries, tuple):
+        yield Fault("trace", "entries", "must be a tuple of TraceJob", shown(entries))
+        return
     seen: set[str] = set()
-    for job in entries:
+    for index, job in enumerate(entries):
+        if not isinstance(job, TraceJob):
+            yield from type_faults(job, TraceJob, "trace", f"entries[{index}]")
+            continue
         owner = f"job {shown(job.id)}"
+        # To look at each field with care takes a hundred times as long.
+        if tuple(map(type, _fields(job))) not in _USUAL_TYPES:
+            wrong = list(type_faults(job, TraceJob, owner, finite=False))
+            yield from wrong
+            if wrong:
+                continue
         if job.id in seen:
             yield Fault(owner, "id", "must be unique, is used more than once", remedy="rename it")
         seen.add(job.id)
@@ -325,7 +358,7 @@ def _faults_of(entries: Iterable[TraceJob]) -> Iterator[Fault]:
         bad = [
             Fault(owner, field, "must be a finite number of magnitude at most 1e15", shown(value))
             for field, value in itertools.chain(times, positive)
-            if not math.isfinite(value) or abs(value) > MAX_MAGNITUDE
+            if not abs(value) <= MAX_MAGNITUDE
         ]
         yield from bad
         if bad:

@@ -74,7 +74,7 @@ def test_prices_survive_json_and_pickle() -> None:
         ),
         (
             '{"format": "edgeflow-prices/1", "boundaries": [0, 1], "sites": {"a": [-1]}}',
-            "finite and at least 0, got -1.0",
+            "finite and at least 0, got -1",
         ),
     ],
 )
