@@ -14,19 +14,18 @@ six within 4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgeflow_opt.solvers.plan.branch import Branch
+from edgeflow_opt.solvers.plan.rest import Rest, taken_by
 
 if TYPE_CHECKING:
     from edgeflow_opt.formulations.plan_columns import JobPlans
-    from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray
+    from edgeflow_opt.problem.arrays import FloatArray, IntArray
     from edgeflow_opt.solvers.plan.generation import Generation, NodeAnswer
     from edgeflow_opt.solvers.price.dual import DualResult
-    from edgeflow_opt.solvers.price.pricing_data import PricingData
 
 #: Plans fixed at a time, as a share of the jobs that are open.
 _SHARE = 0.2
@@ -42,67 +41,6 @@ _RETURNS, _DEPTH = 5, 0.25
 
 #: Shares nearer to a whole number than this are whole.
 _WHOLE = 1e-6
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rest:
-    """What is left where some plans are given.
-
-    Parameters
-    ----------
-    data
-        The instance with what is left of the capacities, its open jobs the only ones priced.
-    chosen
-        The given plans, by number.
-    value
-        What the given plans are worth.
-    """
-
-    data: PricingData
-    chosen: IntArray
-    value: float
-
-    @classmethod
-    def whole(cls, data: PricingData) -> Rest:
-        """Return the rest where nothing is given."""
-        return cls(data, np.zeros(0, dtype=np.int64), 0.0)
-
-    def without(self, plans: JobPlans, more: IntArray) -> Rest:
-        """Return the rest once the plans `more` are given, too."""
-        data = self.data
-        job, rows = plans.job[more], plans.rows[more]
-        given = np.zeros(len(data.weight), dtype=np.bool_)
-        given[job] = True
-        capacity = data.capacity - taken_by(data, rows)
-        open_jobs = data.with_fates(data.must_meet & ~given, data.priced & ~given)
-        return Rest(
-            open_jobs._replace(
-                capacity=capacity, tables=open_jobs.tables._replace(capacity=capacity)
-            ),
-            np.concatenate([self.chosen, more]),
-            self.value + float(data.weight[job].sum()),
-        )
-
-    def admits(self, plans: JobPlans) -> BoolArray:
-        """Return (N,) which of `plans` are given, or fit into what is left."""
-        data = self.data
-        slots = np.arange(plans.rows.shape[1])
-        held = plans.rows >= 0
-        mode = np.where(held, plans.rows, 0)
-        units = np.where(held, data.units[mode], 0)
-        fits = (units <= data.capacity[data.site[mode], slots]).all(axis=1)
-        fits &= data.priced[plans.job]
-        fits[self.chosen] = True
-        return np.asarray(fits)
-
-
-def taken_by(data: PricingData, rows: IntArray) -> IntArray:
-    """Return (K, T) the units that the plans `rows` (N, T) take together."""
-    plan, slot = np.nonzero(rows >= 0)
-    mode = rows[plan, slot]
-    taken = np.zeros_like(data.capacity)
-    np.add.at(taken, (data.site[mode], slot), data.units[mode])
-    return taken
 
 
 def dive(

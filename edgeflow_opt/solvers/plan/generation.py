@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.problem.arrays import IntArray
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.plan.dive import Rest
     from edgeflow_opt.solvers.plan.quick_pricing import QuickPricing
+    from edgeflow_opt.solvers.plan.rest import Rest
     from edgeflow_opt.solvers.price.dual import DualResult
     from edgeflow_opt.solvers.price.pricing_data import PricingData
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.problem.arrays import FloatArray, IntArray
     from edgeflow_opt.solvers.plan.branch import Branch
-    from edgeflow_opt.solvers.plan.dive import Rest
+    from edgeflow_opt.solvers.plan.rest import Rest
     from edgeflow_opt.solvers.price.pricing_data import PricingData
 
 #: Jobs that are priced between two looks at the clock.

@@ -16,7 +16,7 @@ from edgeflow_opt.solvers.price.search import INSERTION_BINS
 if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import FloatArray
     from edgeflow_opt.solvers.plan.branch import Branch
-    from edgeflow_opt.solvers.plan.dive import Rest
+    from edgeflow_opt.solvers.plan.rest import Rest
     from edgeflow_opt.solvers.price.insertion_kernels import Workspace
     from edgeflow_opt.solvers.price.pricing_data import PricingData
 

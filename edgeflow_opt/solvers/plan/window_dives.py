@@ -28,9 +28,10 @@ import numpy as np
 from edgeflow_opt.formulations.plans import walk
 from edgeflow_opt.solvers.bounds import attainable_step
 from edgeflow_opt.solvers.plan.branch import Branch
-from edgeflow_opt.solvers.plan.dive import dive, taken_by
+from edgeflow_opt.solvers.plan.dive import dive
 from edgeflow_opt.solvers.plan.generation import Generation
 from edgeflow_opt.solvers.plan.quick_pricing import QuickPricing
+from edgeflow_opt.solvers.plan.rest import taken_by
 from edgeflow_opt.solvers.price.insertion_kernels import workspace
 from edgeflow_opt.solvers.price.pricing_data import pricing_data
 from edgeflow_opt.solvers.price.search import INSERTION_BINS, PriceSearch

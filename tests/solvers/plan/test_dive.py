@@ -13,8 +13,9 @@ from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import solve
 from edgeflow_opt.solvers.control import SolveControl
 from edgeflow_opt.solvers.plan.branch import Branch
-from edgeflow_opt.solvers.plan.dive import Rest, dive, taken_by
+from edgeflow_opt.solvers.plan.dive import dive
 from edgeflow_opt.solvers.plan.generation import Generation
+from edgeflow_opt.solvers.plan.rest import Rest, taken_by
 from edgeflow_opt.solvers.price import dual_bound
 from edgeflow_opt.solvers.price.pricing_data import pricing_data
 from edgeflow_opt.workloads import generate_problem
