@@ -8,6 +8,6 @@ from edgeflow_opt.analysis.comparison import Comparison as Comparison
 from edgeflow_opt.analysis.comparison import compare as compare
 from edgeflow_opt.analysis.history import History as History
 from edgeflow_opt.analysis.policy_comparison import PolicyComparison as PolicyComparison
-from edgeflow_opt.analysis.policy_comparison import PolicyRow as PolicyRow
 from edgeflow_opt.analysis.policy_comparison import compare_policies as compare_policies
+from edgeflow_opt.analysis.policy_rows import PolicyRow as PolicyRow
 from edgeflow_opt.analysis.rows import Row as Row

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import inspect
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from edgeflow_opt.analysis.comparison import check_measure
 from edgeflow_opt.analysis.crew import Result, crew_of
 from edgeflow_opt.analysis.frames import Tabular
+from edgeflow_opt.analysis.policy_rows import POLICY_MEASURES, PolicyRow
+from edgeflow_opt.analysis.scenarios import SETTINGS, bound_of_scenario, only_row, scenario_of
 from edgeflow_opt.analysis.statistics import (
     CONFIDENCE,
     Mean,
@@ -22,91 +22,13 @@ from edgeflow_opt.analysis.statistics import (
     means_by_unit,
     paired_tests,
 )
-from edgeflow_opt.errors import EdgeflowError, Fault, InputError, UsageError
+from edgeflow_opt.errors import Fault, InputError, UsageError
 
 if TYPE_CHECKING:
-    from edgeflow_opt.analysis.history import History
-    from edgeflow_opt.problem import Job, Site
-    from edgeflow_opt.workloads import Outage, Trace
+    from edgeflow_opt.workloads import Trace
 
 #: Name and version of the document.
 POLICIES_FORMAT = "edgeflow-compare-policies/1"
-
-#: What policies can be compared by, and whether larger is better.
-POLICY_MEASURES: Mapping[str, bool] = {
-    "dsr": True, "met": True, "met_weight": True, "late": False, "refused": False,
-    "unfinished": False, "cloud_utilisation": True, "edge_utilisation": True,
-    "reconfigurations_per_job": False, "migrations_per_job": False, "makespan": False,
-    "mean_tardiness": False, "decision_mean_s": False, "decision_p99_s": False,
-    "decision_max_s": False,
-}  # fmt: skip
-
-#: Settings of a simulation, with what they are unless given.
-SETTINGS: Mapping[str, Any] = {
-    "cloud_gpus": 32, "edge_servers": 0, "tide": "constant", "overhead": "none",
-    "deadlines": None, "arrival_scale": 1.0, "merge_s": 0.0, "head": None, "failures": None,
-    "withdrawals": None,
-}  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyRow:
-    """One policy on one trace with one seed under one set of settings.
-
-    Parameters
-    ----------
-    trace, policy
-        Names.
-    seed
-        Seed of the trace (where it is generated), of re-drawn deadlines, and of the policy.
-    settings
-        Cluster, tide, overhead, deadlines and so on: see :data:`SETTINGS`.
-    metrics
-        As in a row of ``edgeflow-simulation/1``; None where the policy failed.
-    message
-        Why there is no result; None where there is one.
-    error_code
-        Exit code that the failure stands for; None where there is a result.
-    bound
-        Proven bound on the met jobs of any policy, clairvoyant ones included; None = not known.
-    digest
-        The first 16 hexadecimal digits of the SHA-256 of the trace; empty = not known.
-    """
-
-    trace: str
-    policy: str
-    seed: int = 0
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    metrics: Mapping[str, Any] | None = None
-    message: str | None = None
-    error_code: int | None = None
-    bound: float | None = None
-    digest: str = ""
-
-    def value(self, measure: str) -> float | None:
-        """Return a measure of :data:`POLICY_MEASURES`; None where it is not known."""
-        if self.metrics is None:
-            return None
-        if measure.startswith("decision_"):
-            part = measure.removeprefix("decision_").removesuffix("_s")
-            found = (self.metrics.get("decision_s") or {}).get(part)
-        else:
-            found = self.metrics.get(measure)
-        return None if found is None else float(found)
-
-    def document(self) -> dict[str, Any]:
-        """Return the row as an object of format ``edgeflow-compare-policies/1``."""
-        return {
-            "trace": self.trace,
-            "policy": self.policy,
-            "seed": self.seed,
-            "settings": dict(self.settings),
-            "metrics": None if self.metrics is None else dict(self.metrics),
-            "message": self.message,
-            "error_code": self.error_code,
-            "bound": self.bound,
-            "digest": self.digest,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,135 +296,6 @@ def compare_policies(
 def _finished(run: Result, bound: Result | None) -> PolicyRow:
     row: PolicyRow = run()
     return row if bound is None else dataclasses.replace(row, bound=bound())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario:
-    """What is simulated: a trace on a cluster, with all that is drawn by the seed.
-
-    Parameters
-    ----------
-    jobs, sites, outages
-        As in :func:`edgeflow_opt.simulate`.
-    trace
-        From which the jobs are made.
-    digest
-        Hash of the trace.
-    """
-
-    trace: Trace
-    jobs: tuple[Job, ...]
-    sites: tuple[Site, ...]
-    outages: tuple[Outage, ...]
-    digest: str
-
-
-def scenario_of(trace: Trace, seed: int, settings: Mapping[str, Any]) -> Scenario:
-    """Return what `settings` (:data:`SETTINGS`) make of a trace, with a seed for all draws."""
-    from edgeflow_opt.workloads import cluster, draw_outages
-
-    if settings["head"] is not None:
-        trace = trace.head(settings["head"])
-    trace = trace.scale_arrivals(settings["arrival_scale"])
-    if settings["deadlines"] is not None:
-        low, high = settings["deadlines"]
-        trace = trace.with_deadlines(low, high, seed=seed)
-    sites = cluster(
-        settings["cloud_gpus"], settings["edge_servers"], tide=settings["tide"],
-        start_s=trace.start, end_s=trace.end,
-    )  # fmt: skip
-    outages = tuple(
-        outage
-        for kind, name in (("cloud", "failures"), ("edge", "withdrawals"))
-        if settings[name] is not None
-        for outage in draw_outages(
-            sites, kind, *settings[name], start_s=trace.start, end_s=trace.end, seed=seed
-        )
-    )
-    return Scenario(
-        trace=trace, jobs=trace.jobs(), sites=tuple(sites), outages=outages, digest=trace_digest(trace),
-    )  # fmt: skip
-
-
-def bound_of_scenario(scenario: Scenario, time_limit_s: float) -> float:
-    """Return the proven bound on the met weight of any schedule, all arrivals known."""
-    from edgeflow_opt.clairvoyant import clairvoyant_bound
-    from edgeflow_opt.workloads import with_outages
-
-    return clairvoyant_bound(
-        scenario.jobs, with_outages(scenario.sites, scenario.outages),
-        time_limit_s=time_limit_s, schedule=False,
-    ).bound  # fmt: skip
-
-
-def simulate_row(
-    label: str,
-    scenario: Scenario,
-    policy: str,
-    seed: int,
-    settings: Mapping[str, Any],
-    options: Mapping[str, Any],
-    bound: float | None = None,
-) -> tuple[PolicyRow, History | None]:
-    """Simulate one policy; a failure of it becomes a row that says so.
-
-    Parameters
-    ----------
-    label
-        Name of the trace.
-    scenario
-        What is simulated.
-    policy, options
-        Name and options of the policy; the seed is added where the policy has one.
-    seed, settings
-        Those of the scenario.
-    bound
-        On the met jobs, where it is known.
-
-    Returns
-    -------
-    row
-        The row.
-    history
-        What was carried out; None where the policy failed.
-    """
-    from edgeflow_opt.analysis.history import History
-    from edgeflow_opt.policies import POLICIES, make_policy, wants_all_counts
-    from edgeflow_opt.simulation import simulate
-    from edgeflow_opt.workloads import with_outages
-
-    known: dict[str, Any] = {
-        "trace": label, "policy": policy, "seed": seed, "settings": dict(settings),
-        "digest": scenario.digest, "bound": bound,
-    }  # fmt: skip
-    given = dict(options)
-    if "seed" in inspect.signature(POLICIES.get(policy)).parameters:
-        given.setdefault("seed", seed)
-    jobs = scenario.jobs
-    if wants_all_counts(policy):
-        jobs = scenario.trace.jobs(beyond_knee=True)
-    try:
-        result = simulate(
-            jobs, scenario.sites, make_policy(policy, **given),
-            overhead=settings["overhead"], merge_s=settings["merge_s"],
-            outages=scenario.outages, name=policy,
-        )  # fmt: skip
-    except EdgeflowError as error:
-        return PolicyRow(**known, message=str(error), error_code=error.exit_code), None
-    row = PolicyRow(**known, metrics=result.metrics.to_dict())
-    sites = with_outages(scenario.sites, scenario.outages)
-    return row, History.of_simulation(jobs, sites, result)
-
-
-def only_row(*arguments: Any) -> PolicyRow:
-    """Return the row of :func:`simulate_row`, without the history, which is large."""
-    return simulate_row(*arguments)[0]
-
-
-def trace_digest(trace: Trace) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of the jobs of a trace."""
-    text = repr(trace.entries)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def policies_from_document(document: Any, source: str = "") -> PolicyComparison:

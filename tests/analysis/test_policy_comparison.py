@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from edgeflow_opt.analysis import PolicyComparison, compare_policies
-from edgeflow_opt.analysis.policy_comparison import PolicyRow, policies_from_document
+from edgeflow_opt.analysis.policy_comparison import policies_from_document
+from edgeflow_opt.analysis.policy_rows import PolicyRow
 from edgeflow_opt.errors import InputError, UsageError
 from edgeflow_opt.simulation import simulate, simulation_document
 from edgeflow_opt.workloads import Trace, cluster, demo_trace, generate_trace

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from edgeflow_opt.analysis.bench.records import Record
-from edgeflow_opt.analysis.policy_comparison import SETTINGS
 from edgeflow_opt.analysis.rows import FAILED, Row
+from edgeflow_opt.analysis.scenarios import SETTINGS
 from edgeflow_opt.errors import EdgeflowError
 
 if TYPE_CHECKING:
-    from edgeflow_opt.analysis.policy_comparison import Scenario
+    from edgeflow_opt.analysis.scenarios import Scenario
 
 #: Parameters of generators that take a pair of numbers: a list of two is one value of theirs.
 PAIRS = frozenset({"deadline_factors", "weights"})
@@ -133,7 +133,7 @@ def failed_record(cell: Cell, failure: str, message: str, attempts: int) -> Reco
 
 def failed_row(cell: Cell, message: str, error_code: int) -> dict[str, Any]:
     """Return a row that says why there is no result."""
-    from edgeflow_opt.analysis.policy_comparison import PolicyRow
+    from edgeflow_opt.analysis.policy_rows import PolicyRow
 
     if cell.kind == "solve":
         return Row(
@@ -166,7 +166,7 @@ def _solved(cell: Cell) -> tuple[dict[str, Any], str]:
 def _simulated(cell: Cell) -> tuple[dict[str, Any], str]:
     import dataclasses
 
-    from edgeflow_opt.analysis.policy_comparison import simulate_row
+    from edgeflow_opt.analysis.scenarios import simulate_row
 
     scenario = _scenario(cell)
     row, _ = simulate_row(
@@ -176,7 +176,8 @@ def _simulated(cell: Cell) -> tuple[dict[str, Any], str]:
 
 
 def _bounded(cell: Cell) -> tuple[dict[str, Any], str]:
-    from edgeflow_opt.analysis.policy_comparison import PolicyRow, bound_of_scenario
+    from edgeflow_opt.analysis.policy_rows import PolicyRow
+    from edgeflow_opt.analysis.scenarios import bound_of_scenario
 
     scenario = _scenario(cell)
     row = PolicyRow(
@@ -187,7 +188,7 @@ def _bounded(cell: Cell) -> tuple[dict[str, Any], str]:
 
 
 def _scenario(cell: Cell) -> Scenario:
-    from edgeflow_opt.analysis.policy_comparison import scenario_of
+    from edgeflow_opt.analysis.scenarios import scenario_of
     from edgeflow_opt.workloads import generate_trace, read_trace
 
     settings = cell.settings

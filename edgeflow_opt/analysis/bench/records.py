@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from edgeflow_opt.analysis.comparison import Comparison
-from edgeflow_opt.analysis.policy_comparison import PolicyComparison, PolicyRow
+from edgeflow_opt.analysis.policy_comparison import PolicyComparison
+from edgeflow_opt.analysis.policy_rows import PolicyRow
 from edgeflow_opt.analysis.rows import Row
 from edgeflow_opt.errors import Fault, InputError, UsageError
 

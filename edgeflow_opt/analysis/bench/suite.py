@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeflow_opt.analysis.bench.cells import PAIRS, Cell
-from edgeflow_opt.analysis.policy_comparison import SETTINGS
+from edgeflow_opt.analysis.scenarios import SETTINGS
 from edgeflow_opt.errors import EdgeflowError, Fault, InputError
 
 #: Name and version of the format.

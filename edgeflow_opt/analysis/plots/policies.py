@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from edgeflow_opt.analysis.policy_comparison import PolicyComparison, PolicyRow
+    from edgeflow_opt.analysis.policy_comparison import PolicyComparison
+    from edgeflow_opt.analysis.policy_rows import PolicyRow
 
 #: Measures that lie in [0, 1].
 _SHARES = frozenset({"dsr", "cloud_utilisation", "edge_utilisation"})
@@ -75,7 +76,7 @@ def plot_sweep(
     x
         Name of the setting; None = the only one that is swept.
     measure
-        One of :data:`~edgeflow_opt.analysis.policy_comparison.POLICY_MEASURES`.
+        One of :data:`~edgeflow_opt.analysis.policy_rows.POLICY_MEASURES`.
     confidence
         Of the bands, by Student's t over traces and seeds (and settings other than `x`). Bands of
         shares are drawn within [0, 1] only.
@@ -155,7 +156,7 @@ def plot_policies(
     comparison
         Of policies; its rows may carry bounds, which are shown for ``dsr`` and ``met``.
     measure
-        One of :data:`~edgeflow_opt.analysis.policy_comparison.POLICY_MEASURES`.
+        One of :data:`~edgeflow_opt.analysis.policy_rows.POLICY_MEASURES`.
     confidence
         Of the intervals, as in :func:`plot_sweep`.
     ax
