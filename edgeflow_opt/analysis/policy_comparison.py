@@ -134,7 +134,7 @@ class PolicyComparison(Tabular):
         Parameters
         ----------
         measure
-            One of :data:`POLICY_MEASURES`.
+            One of :data:`~edgeflow_opt.analysis.policy_rows.POLICY_MEASURES`.
         by
             Names of settings that set points apart; None = all that are swept.
         confidence
@@ -171,7 +171,7 @@ class PolicyComparison(Tabular):
         Parameters
         ----------
         measure
-            One of :data:`POLICY_MEASURES`.
+            One of :data:`~edgeflow_opt.analysis.policy_rows.POLICY_MEASURES`.
         reference
             The policy that the others are compared with; None = all pairs.
         confidence
@@ -235,7 +235,7 @@ def compare_policies(
     on_progress
         Called after every run with the number of those that are done, and of all.
     **settings
-        See :data:`SETTINGS`: ``cloud_gpus``, ``edge_servers``, ``tide``, ``overhead``,
+        See :data:`~edgeflow_opt.analysis.scenarios.SETTINGS`: ``cloud_gpus``, ``edge_servers``, ``tide``, ``overhead``,
         ``deadlines`` (None = as in the trace, or a pair (low, high) of factors of the duration),
         ``arrival_scale``, ``merge_s``, ``head`` (only so many jobs), ``failures`` and
         ``withdrawals`` (None, or mean seconds up and down of nodes and of edge servers).

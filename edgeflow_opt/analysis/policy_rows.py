@@ -27,7 +27,7 @@ class PolicyRow:
     seed
         Seed of the trace (where it is generated), of re-drawn deadlines, and of the policy.
     settings
-        Cluster, tide, overhead, deadlines and so on: see :data:`SETTINGS`.
+        Cluster, tide, overhead, deadlines and so on: see :data:`~edgeflow_opt.analysis.scenarios.SETTINGS`.
     metrics
         As in a row of ``edgeflow-simulation/1``; None where the policy failed.
     message
