@@ -133,6 +133,8 @@ class DecisionMaker:
         value = _level_1(best)
         weights = [job.weight for job in problem.jobs if job.deadline is not None and job.weight]
         margin = self._options.margin * min(weights, default=0.0)
+        if problem.objective.weights is not None:
+            margin *= problem.objective.weights.met
         usual = until_the_next_event(problem, arrays, FLOOR)
         if usual is not None:
             mine = _level_1(usual)
@@ -165,9 +167,15 @@ class DecisionMaker:
         """Return the bound of the last plan where it still holds.
 
         Followed to one of its boundaries: what was carried out, and any plan from there on, are
-        together a plan of the problem before, and meet there at least what that plan meets.
+        together a plan of the problem before, and meet there at least what that plan meets. Of a
+        weighted sum that is so only where nothing but met weight counts: what was carried out has
+        been paid for, and progress is measured by the work that is left.
         """
-        plan = self._memory.plan
+        plan, weights = self._memory.plan, self._memory.view.objective.weights
+        if weights is not None and any(
+            (weights.progress, weights.leftover, weights.cost, weights.reconfigurations)
+        ):
+            return None
         if self._follows and plan is not None and self._now in plan.boundaries:
             return self._memory.bound
         return None

@@ -11,10 +11,12 @@ from edgeflow_opt.problem import (
     EpochProblem,
     Grid,
     Mode,
+    Objective,
     ObjectiveValue,
     Schedule,
     Site,
     SolveStatus,
+    Weights,
 )
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.service import EpochSession, SessionOptions, decide
@@ -52,6 +54,7 @@ def test_the_plan_held_is_kept_unless_another_is_better() -> None:
     assert _more_met(_plan(-2.0), _plan(-2.0 + 1e-10)).objective == _plan(-2.0).objective
 
 
+@pytest.mark.parametrize("unit", [1.0, 2.0**-10])
 @pytest.mark.parametrize(
     ("floor", "usual", "chosen", "followed"),
     [
@@ -72,18 +75,25 @@ def test_a_set_of_jobs_has_to_be_worth_the_margin_and_no_plan_falls_below_the_fl
     usual: float | None,
     chosen: float | None,
     followed: str,
+    unit: float,
 ) -> None:
-    """A solver that reaches 10 is followed only where the heuristic's own plan is worth less by more."""
+    """A solver that reaches 10 is followed only where the heuristic's own plan is worth less by more.
+
+    In a weighted sum a job met is worth its weight times that of level 1.
+    """
     jobs = (
         job("light", weight=2.0), job("heavy", weight=8.0), job("worthless", weight=0.0),
         job("best effort", None, weight=0.1),
     )  # fmt: skip
     problem = EpochProblem(grid=Grid.uniform(0.0, 60.0, 10), sites=sites(), jobs=jobs)
+    if unit != 1.0:
+        weighted = Objective(mode="weighted", weights=Weights(met=unit))
+        problem = problem.replace(objective=weighted)
     arrays = arrays_of(problem)
-    best = _plan(10.0)
+    best = _plan(10.0 * unit)
     plans = {
-        "usual": None if usual is None else _plan(usual),
-        "chosen": None if chosen is None else _plan(chosen),
+        "usual": None if usual is None else _plan(usual * unit),
+        "chosen": None if chosen is None else _plan(chosen * unit),
         "best": best,
     }
 
@@ -94,7 +104,7 @@ def test_a_set_of_jobs_has_to_be_worth_the_margin_and_no_plan_falls_below_the_fl
     monkeypatch.setattr(decide, "until_the_next_event", planned)
     memory = SessionMemory(view=ClusterView.of(problem))
     maker = DecisionMaker(memory, OPTIONS, None, 0.0, 0.0, 1.0, True, None)
-    assert maker._realised(problem, arrays, best, _plan(floor)) is plans[followed]
+    assert maker._realised(problem, arrays, best, _plan(floor * unit)) is plans[followed]
 
 
 def test_bounds_of_the_hard_problem_are_not_those_of_the_loose_one(
@@ -146,6 +156,22 @@ def test_a_bound_is_carried_from_boundary_to_boundary_only() -> None:
             after = session.decide(now, 5.0)
         # Each of the six could still be met alone.
         assert after.bound == (4.0 if carried else 6.0)
+
+
+def test_a_bound_on_a_sum_in_which_more_counts_is_not_carried() -> None:
+    """What has been carried out was paid for: the rest of a plan may be worth more than all of it."""
+    options = dataclasses.replace(OPTIONS, rungs=("highs",), leftovers=False)
+    for cost in (0.0, 0.01):
+        objective = Objective(mode="weighted", weights=Weights(met=10.0, cost=cost))
+        with EpochSession(
+            sites(4, 0), jobs=[job("a", 480.0, 400.0)], options=options, objective=objective,
+            isolated=False,
+        ) as session:  # fmt: skip
+            first = session.decide(0.0, 5.0)
+            after = session.decide(60.0, 5.0)
+        assert first.bound == pytest.approx(10.0 - 420.0 * cost, rel=1e-5)
+        assert after.value == pytest.approx(10.0 - 300.0 * cost)
+        assert after.bound == (None if cost else pytest.approx(10.0, rel=1e-5))
 
 
 def test_a_job_that_needs_every_second_is_not_hopeless() -> None:
