@@ -271,6 +271,12 @@ class _Solve:
             if not self.options.deterministic:
                 exact.fit_into(self.control.left_s, self.control.elapsed_s - begin)
 
+        def put_in_promising() -> None:
+            # Of an old plan these are the jobs that have arrived since.
+            if self._warm and left > 0:
+                search.put_in_promising(lambda: self._finished(search))
+                self._report_value(search)
+
         searches = [search]
         if self.workers >= 2:
             dual.workers = 1
@@ -292,6 +298,7 @@ class _Solve:
             thread = threading.Thread(target=beside, daemon=True, name="edgeflow-price")
             thread.start()
             try:
+                put_in_promising()
                 self._search(search, exact, left)
             finally:
                 self._done = True
@@ -302,6 +309,7 @@ class _Solve:
             # The first evaluations bring most, later ones get a third of the time.
             while more() and (exact.evaluations < 3 or self.options.deterministic):
                 sharpen()
+            put_in_promising()
             bound_s = search_s = 0.0
             while left > 0 and not self._finished(search):
                 begin = self.control.elapsed_s

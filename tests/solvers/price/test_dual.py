@@ -156,6 +156,21 @@ def test_any_prices_give_a_bound(problem: EpochProblem) -> None:
             assert result.bound >= best.value.met_weight
 
 
+@given(problem=problems())
+@settings(max_examples=examples(60))
+def test_a_job_that_arrives_adds_no_more_than_its_worth(problem: EpochProblem) -> None:
+    """At the old prices the bound rises by the new job's worth at most, and stays above the optimum."""
+    before = arrays_of(problem.replace(jobs=problem.jobs[:-1]))
+    old = dual_bound(before, iterations=40, exact_iterations=5)
+    if old.bound < 0.0:
+        return
+    new = dual_bound(arrays_of(problem), old.prices, 1, exact_iterations=1)
+    assert new.bound <= old.bound + problem.jobs[-1].weight + 1e-6 * max(1.0, old.bound)
+    best = optimum(problem)
+    if best is not None:
+        assert new.bound >= best.value.met_weight
+
+
 def test_result_does_not_depend_on_workers() -> None:
     """One thread and two give the same prices, costs and bound, bit by bit."""
     arrays = arrays_of(generate_problem(300, 24, 3))
