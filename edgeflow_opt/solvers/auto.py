@@ -109,8 +109,7 @@ class AutoSolver:
         windows = not (small or work.arrays.has_losses.any() or one_run_only(work.arrays))
         if small:
             seconds = min(seconds, work.price_s)
-        elif windows and not work.options.deterministic:
-            # Deterministic moves are counted: no clock may end them before their number is reached.
+        elif windows:
             seconds = min(seconds, _price_s_before_windows(work))
         work.use_prices(seconds, fixing=small)
         if windows and not work.closed and not control.stopped:
@@ -131,13 +130,14 @@ class AutoSolver:
         """
         control = work.control
         small = work.columns(LEVELS) <= SMALL_COLUMNS
-        found = work.weigh(control.part(_SUM_SHARE * control.left_s), fixing=small)
+        found = work.weigh(control.counted_part(_SUM_SHARE * control.left_s), fixing=small)
         try:
             found.first_prices()
             level_1 = None
             if found.meets_most():
                 level_1 = self._level_1(work, _LEVEL_1_SHARE * control.left_s)
-            found.go_on_with(control.part((_SUM_SHARE if small else 1.0) * control.left_s))
+            share = _SUM_SHARE if small else 1.0
+            found.go_on_with(control.counted_part(share * control.left_s))
             if level_1 is None or level_1.incumbent.plan is None:
                 found.improve()
             else:
@@ -179,7 +179,7 @@ def _price_s_before_windows(work: LevelSolve) -> float:
 def _dive_in_windows(work: LevelSolve, seconds: float) -> None:
     """Look for the last jobs of level 1, where no proof is to be had, for at most `seconds`."""
     control, seed = work.control, work.options.seed
-    if seconds <= 0.0:
+    if seconds <= 0.0 and not work.options.deterministic:
         return
     from edgeflow_opt.solvers.plan.window_dives import window_dives
 
@@ -192,7 +192,7 @@ def _dive_in_windows(work: LevelSolve, seconds: float) -> None:
         )
     else:
         with control.interruptible():
-            window_dives(work, control.part(seconds), seed)
+            window_dives(work, control.counted_part(seconds), seed)
 
 
 def _close(work: LevelSolve) -> None:

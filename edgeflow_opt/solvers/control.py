@@ -74,6 +74,9 @@ class SolveControl:
         :mod:`edgeflow_opt.solvers.units`).
     cancelled
         An event of the caller that ends the solve when set; None = there is none.
+    steady
+        Whether the result must not depend on the clock: work that is counted is then cut short by
+        the limit of the whole solve only.
     """
 
     def __init__(
@@ -82,9 +85,12 @@ class SolveControl:
         on_progress: Callable[[Progress], None] | None = None,
         unit: float = 1.0,
         cancelled: threading.Event | None = None,
+        *,
+        steady: bool = False,
     ) -> None:
         self._start = time.perf_counter()
         self._limit_s = time_limit_s
+        self._steady = steady
         self._on_progress = on_progress
         self._unit = unit
         self._cancelled = threading.Event()
@@ -136,6 +142,14 @@ class SolveControl:
         if needless is not None:
             part.ends_when(needless)
         return part
+
+    def counted_part(self, seconds: float, *, relaxed: bool = False) -> SolveControl:
+        """Return the control of a part that ends by itself where the result must be steady.
+
+        As :meth:`part`; a steady solve lets it take all the time there is, since its share of the
+        clock would end it sooner or later by the speed of the machine.
+        """
+        return self.part(math.inf if self._steady else seconds, relaxed=relaxed)
 
     def aside(self, seconds: float) -> SolveControl:
         """Return the control of a part that looks at another objective, for at most `seconds`.

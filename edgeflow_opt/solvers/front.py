@@ -134,7 +134,11 @@ def solve(
     _refuse_what_is_not_supported(chosen, problem, options)
     seen, unit = in_unit_of_solvers(problem)
     control = SolveControl(
-        options.time_limit_s, options.on_progress, unit.level_1, options.cancelled
+        options.time_limit_s,
+        options.on_progress,
+        unit.level_1,
+        options.cancelled,
+        steady=options.deterministic,
     )
     if options.warm_start is not None:
         options = dataclasses.replace(options, warm_start=_start_of(problem, options.warm_start))

@@ -127,7 +127,7 @@ class LevelSolve:
         plain = dataclasses.replace(self.options, params={})
         # Without the constraints of the instance: its bound holds with them too, its plan need not.
         relaxed = bool(self.arrays.rows.num_rows)
-        part = self.control.part(seconds, relaxed=relaxed)
+        part = self.control.counted_part(seconds, relaxed=relaxed)
         if self.problem.objective.weights is not None:
             try:
                 self.weigh(part, fixing=fixing).run()
@@ -151,7 +151,7 @@ class LevelSolve:
             from edgeflow_opt.solvers.moldable import minimise, option_table
 
             self.control.load_kernels(MOLDABLE)
-            part = self.control.part(_OPTIONS_SHARE * self.control.left_s)
+            part = self.control.counted_part(_OPTIONS_SHARE * self.control.left_s)
             self._options = minimise(option_table(self.arrays), stopped=lambda: part.stopped)
 
     def weigh(self, control: SolveControl, *, fixing: bool) -> WeightedSolve:

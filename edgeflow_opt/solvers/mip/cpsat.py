@@ -149,9 +149,12 @@ def _set_parameters(parameters: Any, seconds: float, options: SolveOptions) -> N
         # With two workers, the default pair has no linear relaxation and never gets a bound.
         parameters.subsolvers.extend(["max_lp", "reduced_costs"])
     if math.isfinite(seconds):
-        parameters.max_time_in_seconds = seconds
         if options.deterministic:
+            # A share of the clock would end it sooner or later by the speed of the machine; the
+            # limit of the whole solve stands, as the control asks it to stop then.
             parameters.max_deterministic_time = seconds * _DETERMINISTIC_RATE
+        else:
+            parameters.max_time_in_seconds = seconds
     for name, value in options.params.items():
         if name == "prices":
             continue

@@ -114,7 +114,7 @@ def polish(work: LevelSolve, seconds: float) -> None:
         return
     # What follows, turning the plan into a checked schedule, takes time in plain Python.
     reserve_s = 0.02 + _RESERVE_PER_JOB_S * arrays.num_jobs
-    control = work.control.part(min(seconds, work.control.left_s - reserve_s))
+    control = work.control.part(work.control.left_s - reserve_s).counted_part(seconds)
     if control.stopped:
         return
     polisher = Polisher(arrays, incumbent.plan, work.options.seed)

@@ -151,7 +151,9 @@ class WeightedSolve:
         exact = ExactDual(self.function, self.dual, self._stopped, reach)
 
         def sharpen() -> None:
-            while self._sharpens(exact) and self.control.elapsed_s - begin < seconds:
+            while self._sharpens(exact):
+                if self.control.elapsed_s - begin > seconds and not self.options.deterministic:
+                    break
                 self._sharpen(exact)
                 if self._workers == 1 and not self.options.deterministic and exact.evaluations == 3:
                     # With more workers later prices come for nothing; here plans are worth more.
