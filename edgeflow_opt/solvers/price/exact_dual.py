@@ -39,6 +39,9 @@ MOVES = 25
 _DECAY = 0.9
 #: The same where jobs have losses, and factors on the bins of the evaluations that follow.
 _LOSSY_BINS, _LOSSY_MOVES, _LOSSY_DECAY, _LOSSY_REFINEMENTS = 1600, 12, 0.955, (8, 32)
+#: The same where jobs must be met: there the dual may fall without end, which proves that no schedule
+#: meets them all, and short steps do not come far enough.
+_OBLIGED_MOVES, _OBLIGED_DECAY, _OBLIGED_REACH = 40, 0.955, 0.03
 #: Share of the time left that the moves to come may take.
 _MOVES_SHARE = 0.6
 #: First step relative to the mean price: from the hull's prices, and from those of an exact dual.
@@ -74,6 +77,8 @@ class ExactDual:
         if (data.lossy & data.malleable & data.priced).any():
             self._bins, self._moves, decay = _LOSSY_BINS, _LOSSY_MOVES, _LOSSY_DECAY
             self._refinements, reach = _LOSSY_REFINEMENTS, REACH
+        elif (data.must_meet & data.priced).any():
+            self._moves, decay, reach = _OBLIGED_MOVES, _OBLIGED_DECAY, max(reach, _OBLIGED_REACH)
         self._stopped = stopped
         step = reach * np.maximum(start_prices(dual.data), 1e-300) / 0.6
         self._stepper = PriceStepper(start.prices, step, decay)
