@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from edgeflow_opt.errors import UsageError
+from edgeflow_opt.problem.values import is_whole, shown
 from edgeflow_opt.solvers.progress import Progress
 
 if TYPE_CHECKING:
@@ -90,6 +91,21 @@ def take_flag(options: SolveOptions, name: str, *, default: bool, solver: str) -
         raise UsageError(f"parameter {name!r} of solver '{solver}': must be true or false, "
                          f"got {value!r}")  # fmt: skip
     return value
+
+
+def check_counts(options: SolveOptions, *names: str, solver: str) -> None:
+    """Refuse parameters of a solver that have to be whole numbers, at least 0, and are not.
+
+    Raises
+    ------
+    UsageError
+        If one of `names` is given and is anything else.
+    """
+    for name in names:
+        value = options.params.get(name, 0)
+        if not is_whole(value) or value < 0:
+            raise UsageError(f"parameter {name!r} of solver '{solver}': must be a whole number >= 0, "
+                             f"got {shown(value)}")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,12 +113,15 @@ def test_senseless_options_are_refused(changes: dict[str, Any], message: str) ->
         ("cpsat", {"linearization_level": "high"}),
         ("highs", {"presolve": "perhaps"}),
         ("highs", {"mip_max_nodes": "many"}),
+        ("price", {"moves": "many"}),
+        ("price", {"iterations": -1}),
+        ("price", {"exact_iterations": 1.5}),
     ],
 )
 def test_a_parameter_value_of_the_wrong_kind_is_a_usage_error(
     solver: str, params: dict[str, Any]
 ) -> None:
-    """The native solver's refusal is told as one of ours, with parameter and value."""
+    """Whoever refuses it, it is told in our words, with parameter and value."""
     name, value = next(iter(params.items()))
     with pytest.raises(UsageError, match=f"parameter '{name}' of solver '{solver}'.*{value}"):
         solve(small(), solver, params=params)

@@ -78,7 +78,8 @@ class GreedyOptions:
     wait_on_edge
         In the selecting variant, whether a job that is met and waits for its share of the cloud runs
         on a free edge server meanwhile, where that saves GPU time of the cloud (ours: the paper sends
-        to the edge whom it completes, or whom nothing can save).
+        to the edge whom it completes, or whom nothing can save). No plan meets fewer jobs for it unless
+        `charge_losses` is off: then a job may be moved whose loss nobody has reckoned with.
     elastic
         Whether step 3 hands out the cloud GPUs that are left over now.
     fill

@@ -36,6 +36,9 @@ def wait_on_edge(desk: Desk, lists: Lists, count: int) -> None:
         j = lists.order[i]
         if not table[j].met or not jobs[j].malleable or jobs[j].first_piece > FIRST_PIECE:
             continue
+        if table[j].segments == 0:
+            # No room was left to write its plan down; all is planned again with more.
+            continue
         if now_mode(desk, j) >= 0:
             continue
         for k in range(timeline.free.shape[0]):

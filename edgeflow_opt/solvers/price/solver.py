@@ -10,7 +10,7 @@ from edgeflow_opt.errors import SolverFaultError
 from edgeflow_opt.formulations.moldable import one_run_only
 from edgeflow_opt.formulations.plans import empty_plan, plan_of, trim, walk
 from edgeflow_opt.problem import LevelReport, Limit, SolveStatus
-from edgeflow_opt.solvers.base import Capabilities, Draft
+from edgeflow_opt.solvers.base import Capabilities, Draft, check_counts
 from edgeflow_opt.solvers.bounds import rounded_down
 from edgeflow_opt.solvers.kernels import GREEDY, MOLDABLE, PRICE
 from edgeflow_opt.solvers.price.dual import COLD_ITERATIONS, DualResult, HullDual, minimise
@@ -71,6 +71,7 @@ class PriceSolver:
         control: SolveControl,
     ) -> Draft:
         """Return the best plan found and the bound proven before `control` says stop."""
+        check_counts(options, *self.capabilities.params, solver=self.name)
         if problem.objective.weights is not None:
             from edgeflow_opt.solvers.weighted.solver import solve_weighted
 
