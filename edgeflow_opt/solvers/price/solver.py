@@ -280,6 +280,9 @@ class _Solve:
 
         searches = [search]
         if self.workers >= 2:
+            if self._warm and left > 0 and more():
+                # At old prices the first evaluation is nearly all that there is to the bound.
+                sharpen()
             dual.workers = 1
 
             def beside() -> None:
