@@ -251,6 +251,8 @@ class LevelSolve:
         objective = np.zeros(model.model.num_columns)
         for level in levels:
             objective = objective + factors[level] * model.objectives[level]
+        if weights is not None:
+            objective = _within_reach(model.model, objective, self.incumbent.level_1)
         infeasible, found = self._to_the_optimum(model, objective, asked)
         if infeasible:
             self._infeasible = True
@@ -502,6 +504,18 @@ def _answer_without_columns(model: SparseModel) -> EngineAnswer:
     if (model.row_lower > 0.0).any() or (model.row_upper < 0.0).any():
         return EngineAnswer(bound=-math.inf, proven=True, infeasible=True)
     return EngineAnswer(x=np.zeros(0), bound=0.0, proven=True)
+
+
+def _within_reach(model: SparseModel, objective: FloatArray, value: float | None) -> FloatArray:
+    """Return `objective` with no coefficient below what a schedule better than `value` can bear.
+
+    All gains together are at most G, so a column that costs more than G - value is in no better
+    schedule, nor if it costs twice that. Beside larger numbers engines do not see the others.
+    """
+    if value is None:
+        return objective
+    most = float((np.maximum(0.0, objective) * model.col_upper).sum())
+    return np.maximum(objective, -2.0 * max(0.0, most - value))
 
 
 def _just_below(value: float) -> float:
