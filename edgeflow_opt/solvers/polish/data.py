@@ -1,14 +1,21 @@
-"""What the kernels of the polish read, and where they work."""
+"""What the kernels that plan jobs anew read, where they work, and in which order they begin."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from edgeflow_opt.formulations.plans import usage, walk
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import BoolArray, FloatArray, IntArray, ProblemArrays
 
 #: Most jobs that are planned anew together.
 MOST_TOGETHER = 5
+
+#: Bins of work by which the labels of a state are kept apart.
+_BINS = 64
 
 
 class PolishData(NamedTuple):
@@ -84,3 +91,39 @@ class Space(NamedTuple):
     rows: IntArray
     random: IntArray
     tolerance: FloatArray
+
+
+def work_arrays(
+    arrays: ProblemArrays, plan: IntArray, seed: int, *, num_ahead: int
+) -> dict[str, Any]:
+    """Return the work arrays that every search has, by their names in :class:`Space`.
+
+    Parameters
+    ----------
+    plan
+        (n, T) the plan to begin from.
+    seed
+        Of the random numbers.
+    num_ahead
+        Rows of `ahead`.
+    """
+    num_slots, num_sites = arrays.num_slots, arrays.num_sites
+    states = int(np.diff(arrays.mode_start).max(initial=0)) + num_sites + 1
+    shape = (num_slots + 1, states, _BINS)
+    return {
+        "work": np.zeros(shape),
+        "value": np.full(shape, np.inf),
+        "came": np.zeros(shape, dtype=np.int64),
+        "ahead": np.zeros((num_ahead, num_slots + 1)),
+        "extra": np.zeros((num_sites, num_slots)),
+        "free": arrays.capacity - usage(arrays, plan),
+        "rows": np.zeros((MOST_TOGETHER, num_slots), dtype=np.int64),
+        "random": np.array([seed * 2654435761 + 12345], dtype=np.int64),
+    }
+
+
+def costly_first(arrays: ProblemArrays, plan: IntArray) -> IntArray:
+    """Return the jobs in the order of a sweep: the costly met ones first, whose units others may use."""
+    cost = np.where(plan >= 0, arrays.mode_cost[plan] * arrays.lengths, 0.0)
+    order: IntArray = np.lexsort((-cost.sum(axis=1), ~walk(arrays, plan).met))
+    return order

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeflow_opt.formulations.plans import trim, usage, walk
-from edgeflow_opt.solvers.polish.data import MOST_TOGETHER, Space, polish_data
+from edgeflow_opt.formulations.plans import trim, walk
+from edgeflow_opt.solvers.polish.data import Space, costly_first, polish_data, work_arrays
 from edgeflow_opt.solvers.polish.kernels import improve
 
 if TYPE_CHECKING:
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.control import SolveControl
     from edgeflow_opt.solvers.lexicographic.level_solve import LevelSolve
     from edgeflow_opt.solvers.polish.data import PolishData
-
-#: Bins of work by which the labels of a state are kept apart.
-_BINS = 64
 
 #: Wall seconds of one call of a kernel, about.
 _CALL_S = 0.02
@@ -70,7 +67,7 @@ class Polisher:
 
     def sweep(self, stopped: Callable[[], bool] = lambda: False) -> int:
         """Plan every job anew once, unless `stopped` says so before; return the gains."""
-        order = self._order()
+        order = costly_first(self._arrays, self.plan)
         step = max(1, len(order) // 100)
         gains = 0
         for begin in range(0, len(order), step):
@@ -89,14 +86,6 @@ class Polisher:
         late = ~done.met & arrays.has_deadline & (arrays.end_slot > arrays.first_slot)
         wanted = np.nonzero(lacking | (late & (arrays.weight > 0)))[0]
         return int(improve(self._data, self.plan, self._space, wanted, moves))
-
-    def _order(self) -> IntArray:
-        """Return the jobs: the costly met ones first, whose units others may use."""
-        arrays = self._arrays
-        cost = np.where(self.plan >= 0, arrays.mode_cost[self.plan] * arrays.lengths, 0.0)
-        met = walk(arrays, self.plan).met
-        order: IntArray = np.lexsort((-cost.sum(axis=1), ~met))
-        return order
 
 
 def polish(work: LevelSolve, seconds: float) -> None:
@@ -167,21 +156,9 @@ def _data_of(arrays: ProblemArrays) -> PolishData:
 
 
 def _space_of(arrays: ProblemArrays, plan: IntArray, seed: int) -> Space:
-    num_slots, num_sites = arrays.num_slots, arrays.num_sites
-    most = int(np.diff(arrays.mode_start).max()) + num_sites + 1
-    shape = (num_slots + 1, most, _BINS)
-    return Space(
-        work=np.zeros(shape),
-        value=np.full(shape, np.inf),
-        progress=np.zeros(shape),
-        came=np.zeros(shape, dtype=np.int64),
-        ahead=np.zeros((3, num_slots + 1)),
-        extra=np.zeros((num_sites, num_slots)),
-        free=arrays.capacity - usage(arrays, plan),
-        rows=np.zeros((MOST_TOGETHER, num_slots), dtype=np.int64),
-        random=np.array([seed * 2654435761 + 12345], dtype=np.int64),
-        tolerance=_least_gains(arrays, plan),
-    )
+    common = work_arrays(arrays, plan, seed, num_ahead=3)
+    progress = np.zeros_like(common["work"])
+    return Space(**common, progress=progress, tolerance=_least_gains(arrays, plan))
 
 
 def _least_gains(arrays: ProblemArrays, plan: IntArray) -> FloatArray:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from edgeflow_opt.formulations.plans import trim, usage, walk
-from edgeflow_opt.solvers.polish.data import MOST_TOGETHER, polish_data
+from edgeflow_opt.formulations.plans import trim, walk
+from edgeflow_opt.solvers.polish.data import costly_first, polish_data, work_arrays
 from edgeflow_opt.solvers.weighted.plan_kernels import improve_sum
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from edgeflow_opt.problem import Weights
     from edgeflow_opt.problem.arrays import FloatArray, IntArray, ProblemArrays
-
-#: Bins of work by which the labels of a state are kept apart.
-_BINS = 64
 
 #: Loss of a move that counts as none, relative to the worth of all jobs.
 _ROUNDING = 1e-13
@@ -100,11 +97,14 @@ class WeightedSearch:
             [weights.met, weights.progress, weights.leftover, 1.0, weights.reconfigurations]
         )
         self._prices = np.ascontiguousarray(prices / arrays.lengths)
-        self._space = _space_of(arrays, self.plan, seed, float(self._worth[:, 0].sum()))
+        self._space = PlanSpace(
+            **work_arrays(arrays, self.plan, seed, num_ahead=2),
+            tolerance=np.array([_ROUNDING * float(self._worth[:, 0].sum())]),
+        )
 
     def sweep(self, stopped: Callable[[], bool] = lambda: False) -> float:
         """Plan every job anew once, unless `stopped` says so before; return the gain."""
-        order = self._order()
+        order = costly_first(self._arrays, self.plan)
         step = max(1, len(order) // 50)
         gain = 0.0
         for begin in range(0, len(order), step):
@@ -127,28 +127,3 @@ class WeightedSearch:
                 jobs, moves,
             )
         )  # fmt: skip
-
-    def _order(self) -> IntArray:
-        """Return the jobs: the costly met ones first, whose units others may use."""
-        arrays = self._arrays
-        cost = np.where(self.plan >= 0, arrays.mode_cost[self.plan] * arrays.lengths, 0.0)
-        met = walk(arrays, self.plan).met
-        order: IntArray = np.lexsort((-cost.sum(axis=1), ~met))
-        return order
-
-
-def _space_of(arrays: ProblemArrays, plan: IntArray, seed: int, worth: float) -> PlanSpace:
-    num_slots, num_sites = arrays.num_slots, arrays.num_sites
-    most = int(np.diff(arrays.mode_start).max(initial=0)) + num_sites + 1
-    shape = (num_slots + 1, most, _BINS)
-    return PlanSpace(
-        work=np.zeros(shape),
-        value=np.full(shape, np.inf),
-        came=np.zeros(shape, dtype=np.int64),
-        ahead=np.zeros((2, num_slots + 1)),
-        extra=np.zeros((num_sites, num_slots)),
-        free=arrays.capacity - usage(arrays, plan),
-        rows=np.zeros((MOST_TOGETHER, num_slots), dtype=np.int64),
-        random=np.array([seed * 2654435761 + 12345], dtype=np.int64),
-        tolerance=np.array([_ROUNDING * worth]),
-    )
