@@ -21,7 +21,7 @@ from edgeflow_opt.solvers.base import Draft
 from edgeflow_opt.solvers.kernels import WEIGHTED
 from edgeflow_opt.solvers.lexicographic.incumbent import CLOSED, Incumbent
 from edgeflow_opt.solvers.lexicographic.start import offer_start
-from edgeflow_opt.solvers.price import dual_bound
+from edgeflow_opt.solvers.price.bound import dual_bound
 from edgeflow_opt.solvers.price.dual import COLD_ITERATIONS, minimise
 from edgeflow_opt.solvers.price.exact_dual import REACH, WARM_REACH, ExactDual
 from edgeflow_opt.solvers.price.search import PriceSearch
