@@ -13,11 +13,15 @@ from edgeflow_opt.errors import Fault, InputError, InstanceError, UsageError
 from edgeflow_opt.problem import EpochProblem, Limit, Schedule, check
 from edgeflow_opt.problem.formats import problem_from_dict, schedule_from_dict, schedule_to_dict
 from edgeflow_opt.problem.parsing import convert_part, parse_json
-from edgeflow_opt.solvers import solve
+from edgeflow_opt.solvers import SOLVERS, solve
+from edgeflow_opt.solvers.base import features_of
 from edgeflow_opt.solvers.progress import Progress
 
 #: The solver whose answer stands in where another gives none in time.
 FLOOR = "edgeflow-select"
+
+#: The solver of the rung between that and `auto`, where it takes the instance.
+_BETWEEN = "price"
 
 #: Share of the time left that a solver is told; the rest is for what it overruns.
 _TOLD_SHARE = 0.85
@@ -128,10 +132,10 @@ def solve_task(
     if request.solver == FLOOR and not request.params:
         return schedule_to_dict(floor)
     start, prices = None, None
-    if request.solver == "auto" and not request.params:
+    if request.solver == "auto" and not request.params and _takes(_BETWEEN, problem):
         # A rung between, in case the last one is late.
         middle = solve(
-            problem, "price", time_limit_s=max(0.3 * left, 0.01), seed=request.seed, workers=1
+            problem, _BETWEEN, time_limit_s=max(0.3 * left, 0.01), seed=request.seed, workers=1
         )
         prices = middle.prices
         found, least = middle.objective, floor.objective
@@ -154,6 +158,11 @@ def solve_task(
         on_progress=progress,
     )
     return schedule_to_dict(result.schedule)
+
+
+def _takes(solver: str, problem: EpochProblem) -> bool:
+    """Whether a solver honours all features of an instance."""
+    return set(features_of(problem)) <= SOLVERS.get(solver).capabilities.features
 
 
 def floor_task(body: bytes, max_jobs: int, max_slots: int) -> dict[str, Any]:
@@ -185,7 +194,6 @@ def bound_task(
 ) -> dict[str, Any]:
     """Bound level 1; see :class:`~edgeflow_opt.service.wire.BoundRequest`."""
     from edgeflow_opt.service.wire import BoundRequest
-    from edgeflow_opt.solvers import SOLVERS
 
     request, documents = parsed(body, BoundRequest, "problem")
     if not SOLVERS.get(request.solver).capabilities.exact:

@@ -21,6 +21,7 @@ from edgeflow_opt.problem import (
     schedule_from_dict,
     schedule_to_dict,
 )
+from edgeflow_opt.problem.constraints.group_quota import GroupQuota
 from edgeflow_opt.service import JobArrived, JobCompleted, events_to_dict
 from edgeflow_opt.service.app import make_app
 from edgeflow_opt.service.openapi import openapi_document
@@ -86,6 +87,15 @@ def test_solve_gives_a_checked_schedule(client: TestClient) -> None:
     schedule = schedule_from_dict(document["schedule"])
     assert check(_problem(), schedule).valid
     assert (document["rung"], schedule.status, schedule.met) == ("auto", "optimal", 3)
+
+
+def test_constraints_are_kept(client: TestClient) -> None:
+    """They are no matter of the rung between, which does not know them, but of the solver asked for."""
+    quota = GroupQuota(gpus=0, jobs=("j0", "j1", "j2"), site="cloud")
+    body = _request(problem=problem_to_dict(_problem().replace(constraints=(quota,))))
+    answer = client.post("/solve", json=body).json()
+    assert (answer["rung"], answer["schedule"]["status"]) == ("auto", "optimal")
+    assert {a["site"] for a in answer["schedule"]["allocations"]} <= {"edge"}
 
 
 def test_check_bound_and_explain(client: TestClient) -> None:

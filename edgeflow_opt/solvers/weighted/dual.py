@@ -211,8 +211,8 @@ class WeightedDual:
         unmet = self.gains(dual.prices, dual.multipliers).unmet
         met = self.worths.jobs["met"] - dual.job_costs
         spare = dual.bound - incumbent + FLOAT_SLACK * max(1.0, abs(dual.bound), abs(incumbent))
-        # The fate of a job without weight decides nothing.
-        counts = self.worths.jobs["weight"] > 0.0
+        # The fate of a job that earns nothing by it decides nothing, and is not priced.
+        counts = self.worths.jobs["met"] > 0.0
         return Fixings(
             met=counts & (met - unmet > max(0.0, spare)),
             unmet=counts & (unmet - met > max(0.0, spare)),

@@ -27,9 +27,11 @@ from edgeflow_opt.problem import (
     Grid,
     Job,
     Mode,
+    Objective,
     Schedule,
     Site,
     SolveStatus,
+    Weights,
     check,
     json_schema,
     problem_from_dict,
@@ -103,6 +105,18 @@ def test_jobs_without_weight_can_be_demanded(solver: str, weightless: int) -> No
     result = solve(problem.replace(jobs=jobs), solver)
     assert (result.status, result.value) == (SolveStatus.OPTIMAL, 4.0)
     assert [outcome.job for outcome in result.schedule.outcomes if outcome.met] == ["j0", "j3"]
+
+
+@pytest.mark.parametrize("solver", ["cpsat", "highs", "auto"])
+def test_jobs_that_earn_nothing_can_be_demanded_of_a_sum(solver: str) -> None:
+    """Where only cost counts, who is met at least cost is open, not decided by prices."""
+    weights = Weights(met=0.0, cost=0.01, reconfigurations=1e-9)
+    problem = _problem(LeastMet(jobs=NAMES, least=1)).replace(
+        objective=Objective(mode="weighted", weights=weights)
+    )
+    result = solve(problem, solver)
+    assert (result.status, result.schedule.met) == (SolveStatus.OPTIMAL, 1)
+    assert result.value == pytest.approx(-1.2)
 
 
 def test_a_number_of_jobs_can_be_demanded() -> None:
