@@ -5,8 +5,9 @@
 3. Where these do not meet: on small instances branch and price over whole plans
    (:mod:`edgeflow_opt.solvers.plan`), beside the search for the plan that reaches the bound where
    there are two workers, then HiGHS on what reduced costs leave open (where all jobs have one run,
-   CP-SAT and HiGHS); on larger ones without losses dives through windows of the plan
-   (:mod:`edgeflow_opt.solvers.plan.window_dives`).
+   CP-SAT and HiGHS); on larger ones without losses rounded relaxations over whole plans, made to fit
+   (:mod:`edgeflow_opt.solvers.plan.rounding`), beside attempts to put in a job that does not fit
+   (:mod:`edgeflow_opt.solvers.lexicographic.packing`).
 4. The levels below the first: a few jobs at a time (:mod:`edgeflow_opt.solvers.polish`), then on
    CP-SAT where the model is small enough.
 
@@ -26,6 +27,7 @@ from edgeflow_opt.problem import Objective
 from edgeflow_opt.solvers.base import FEATURES, Capabilities
 from edgeflow_opt.solvers.kernels import BY_LEVELS, PLAN, PRICE
 from edgeflow_opt.solvers.lexicographic.level_solve import SMALL_COLUMNS, LevelSolve
+from edgeflow_opt.solvers.lexicographic.packing import pack_on
 from edgeflow_opt.solvers.lexicographic.side_by_side import search_on, side_by_side
 from edgeflow_opt.solvers.mip.cpsat import CpSatEngine
 from edgeflow_opt.solvers.mip.highs import HighsEngine
@@ -42,9 +44,12 @@ if TYPE_CHECKING:
 #: levels below only, and where none can.
 _PRICE_SHARE_SMALL, _PRICE_SHARE_MIDDLE, _PRICE_SHARE_LARGE = 0.25, 0.85, 0.9
 
-#: Wall seconds for prices where windows of the plan follow: in any case, and per column of the
-#: model. After that the bound hardly falls, and windows go on with the search.
-_PRICE_LEAST_S, _PRICE_S_PER_COLUMN = 0.8, 6e-6
+#: Prices before the relaxation is rounded: share of the time at most, and wall seconds at least, in any
+#: case and per column of the model. They end before, as soon as the bound is done.
+_PRICE_SHARE_BEFORE_ROUNDING, _PRICE_LEAST_S, _PRICE_S_PER_COLUMN = 0.6, 0.8, 6e-6
+
+#: Share of the time for rounding where packing cannot run beside it.
+_ROUNDING_SHARE = 0.7
 
 #: Share of the time left for the polish where a MILP engine follows.
 _POLISH_SHARE = 0.7
@@ -105,15 +110,18 @@ class AutoSolver:
             share = _PRICE_SHARE_MIDDLE
         seconds = share * control.left_s
         until = control.elapsed_s + seconds
-        # With losses the bound and the search go on for longer, and windows are dear.
-        windows = not (small or work.arrays.has_losses.any() or one_run_only(work.arrays))
+        # Plans with losses cannot be shifted, and those of one run are no plans of prices.
+        rounding = not (small or work.arrays.has_losses.any() or one_run_only(work.arrays))
         if small:
             seconds = min(seconds, work.price_s)
-        elif windows:
-            seconds = min(seconds, _price_s_before_windows(work))
-        work.use_prices(seconds, fixing=small)
-        if windows and not work.closed and not control.stopped:
-            _dive_in_windows(work, until - control.elapsed_s)
+        elif rounding:
+            least = _PRICE_LEAST_S + _PRICE_S_PER_COLUMN * work.columns()
+            # In less time there is none to round anything.
+            rounding = seconds > least or work.options.deterministic
+            seconds = min(seconds, max(_PRICE_SHARE_BEFORE_ROUNDING * seconds, least))
+        work.use_prices(seconds, fixing=small, ends_with_bound=rounding)
+        if rounding and not work.closed and not control.stopped:
+            _round(work, until - control.elapsed_s)
         if small and not work.closed and not control.stopped:
             # The proof of level 1 may take all the time there is.
             polish(work, _EARLY_POLISH_SHARE * control.left_s)
@@ -170,29 +178,25 @@ def _with_rows(work: LevelSolve) -> None:
     work.levels_below()
 
 
-def _price_s_before_windows(work: LevelSolve) -> float:
-    """Return the seconds after which prices hardly find anything more, by the size of the model."""
-    seconds = _PRICE_LEAST_S + _PRICE_S_PER_COLUMN * work.columns()
-    return seconds if work.options.workers >= 2 else 2.0 * seconds
-
-
-def _dive_in_windows(work: LevelSolve, seconds: float) -> None:
+def _round(work: LevelSolve, seconds: float) -> None:
     """Look for the last jobs of level 1, where no proof is to be had, for at most `seconds`."""
     control, seed = work.control, work.options.seed
     if seconds <= 0.0 and not work.options.deterministic:
         return
-    from edgeflow_opt.solvers.plan.window_dives import window_dives
+    from edgeflow_opt.solvers.plan.rounding import round_relaxations
 
     if work.options.workers >= 2 and not work.options.deterministic:
         side_by_side(
             work,
             seconds,
-            here=lambda part: window_dives(work, part, seed),
-            beside=lambda part: window_dives(work, part, seed + 1),
+            here=lambda part: round_relaxations(work, part, seed),
+            beside=lambda part: pack_on(work, part, seed + 1),
         )
-    else:
-        with control.interruptible():
-            window_dives(work, control.counted_part(seconds), seed)
+        return
+    until = control.elapsed_s + seconds
+    with control.interruptible():
+        round_relaxations(work, control.counted_part(_ROUNDING_SHARE * seconds), seed)
+        pack_on(work, control.counted_part(until - control.elapsed_s), seed + 1)
 
 
 def _close(work: LevelSolve) -> None:

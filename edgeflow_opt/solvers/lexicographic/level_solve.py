@@ -116,10 +116,13 @@ class LevelSolve:
         if not self._infeasible:
             offer_start(self.problem, self.arrays, self.options, self.control, self.incumbent)
 
-    def use_prices(self, seconds: float, *, fixing: bool = True) -> None:
+    def use_prices(
+        self, seconds: float, *, fixing: bool = True, ends_with_bound: bool = False
+    ) -> None:
         """Take plan, bound and, for `fixing`, reduced costs of the price engine.
 
-        For at most `seconds`. It knows level 1 only, be it the met weight or the weighted sum.
+        For at most `seconds`, or until the bound is done. It knows level 1 only, be it the met weight or
+        the weighted sum.
         """
         if self.closed:
             return
@@ -136,6 +139,8 @@ class LevelSolve:
             return
         from edgeflow_opt.solvers.price import SOLVER
 
+        if ends_with_bound:
+            plain = dataclasses.replace(plain, params={"ends_with_bound": True})
         draft = SOLVER.solve(self.problem, self.arrays, plain, part)
         self.statistics["prices"] = draft.statistics
         if draft.status is SolveStatus.INFEASIBLE:

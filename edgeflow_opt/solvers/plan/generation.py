@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgeflow_opt.formulations.plan_columns import JobPlans
 from edgeflow_opt.solvers.plan.branch import Branch
+from edgeflow_opt.solvers.plan.known_plans import KnownPlans
 from edgeflow_opt.solvers.plan.pricing import PlanPricing
 from edgeflow_opt.solvers.plan.relaxation import Relaxation, Relaxed
 from edgeflow_opt.solvers.price.dual import PriceStepper, start_prices
@@ -21,9 +21,9 @@ from edgeflow_opt.solvers.price.dual import PriceStepper, start_prices
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from edgeflow_opt.formulations.plan_columns import JobPlans
     from edgeflow_opt.problem.arrays import IntArray
     from edgeflow_opt.solvers.control import SolveControl
-    from edgeflow_opt.solvers.plan.quick_pricing import QuickPricing
     from edgeflow_opt.solvers.plan.rest import Rest
     from edgeflow_opt.solvers.price.dual import DualResult
     from edgeflow_opt.solvers.price.pricing_data import PricingData
@@ -68,9 +68,6 @@ class Generation:
         Threads of the pricing.
     control
         The clock.
-    pricing
-        Who prices; None = :class:`~edgeflow_opt.solvers.plan.pricing.PlanPricing`, whose bounds
-        are proven.
     """
 
     def __init__(
@@ -78,17 +75,14 @@ class Generation:
         data: PricingData,
         workers: int,
         control: SolveControl,
-        pricing: PlanPricing | QuickPricing | None = None,
     ) -> None:
         self.data = data
-        self.relaxation = Relaxation(data, control, primal=pricing is not None)
+        self.relaxation = Relaxation(data, control)
         self.rounds = 0
         """Rounds of pricing so far."""
         self._control = control
-        self._pricing = pricing or PlanPricing(data, workers, lambda: control.stopped)
-        self._known: set[tuple[int, bytes]] = set()
-        self._jobs: list[IntArray] = []
-        self._rows: list[IntArray] = []
+        self._pricing = PlanPricing(data, workers, lambda: control.stopped)
+        self._known = KnownPlans(data.capacity.shape[1])
         largest = float(data.weight[data.priced].max(initial=0.0))
         self._least_gain = _LEAST_GAIN * max(largest, 1e-300)
 
@@ -99,26 +93,13 @@ class Generation:
 
     def plans(self) -> JobPlans:
         """Return all plans, in the order of the relaxation, in kept modes of the pricing data."""
-        if not self._jobs:
-            num_slots = self.data.capacity.shape[1]
-            return JobPlans(np.zeros(0, dtype=np.int64), np.zeros((0, num_slots), dtype=np.int64))
-        if len(self._jobs) > 1:
-            self._jobs, self._rows = [np.concatenate(self._jobs)], [np.concatenate(self._rows)]
-        return JobPlans(self._jobs[0], self._rows[0])
+        return self._known.all()
 
     def add(self, job: IntArray, rows: IntArray) -> int:
         """Add those plans that are new; return how many."""
-        new = np.zeros(len(job), dtype=np.bool_)
-        for index, (j, row) in enumerate(zip(job.tolist(), rows.astype(np.int32), strict=True)):
-            key = (j, row.tobytes())
-            if key not in self._known:
-                self._known.add(key)
-                new[index] = True
-        if new.any():
-            self._jobs.append(job[new])
-            self._rows.append(rows[new])
-            self.relaxation.add(job[new], rows[new])
-        return int(new.sum())
+        new = self._known.add(job, rows)
+        self.relaxation.add(new.job, new.rows)
+        return len(new.job)
 
     def descend(self, start: DualResult, steps: int, stopped: Callable[[], bool]) -> DualResult:
         """Take so many subgradient steps from `start`; keep the plans met on the way.

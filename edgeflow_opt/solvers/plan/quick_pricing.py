@@ -15,8 +15,6 @@ from edgeflow_opt.solvers.price.search import INSERTION_BINS
 
 if TYPE_CHECKING:
     from edgeflow_opt.problem.arrays import FloatArray
-    from edgeflow_opt.solvers.plan.branch import Branch
-    from edgeflow_opt.solvers.plan.rest import Rest
     from edgeflow_opt.solvers.price.insertion_kernels import Workspace
     from edgeflow_opt.solvers.price.pricing_data import PricingData
 
@@ -42,14 +40,11 @@ class QuickPricing:
         self.data = data
         self._space = workspace(data, INSERTION_BINS) if space is None else space
 
-    def price(self, prices: FloatArray, branch: Branch, rest: Rest | None = None) -> Priced:
-        """Return plans at `prices` (K, T), and about what no schedule is worth more than.
-
-        Jobs that must be met, or not, by `branch` are heeded; modes that it forbids are not.
-        """
-        data = self.data if rest is None else rest.data
-        must = (data.must_meet | branch.met) & data.priced
-        jobs = np.flatnonzero(data.priced & ~branch.unmet)
+    def price(self, prices: FloatArray) -> Priced:
+        """Return plans at `prices` (K, T), and about what no schedule is worth more than."""
+        data = self.data
+        must = data.must_meet & data.priced
+        jobs = np.flatnonzero(data.priced)
         cost = np.empty(len(jobs))
         rows = np.full((len(jobs), prices.shape[1]), -1, dtype=np.int64)
         cheapest_plans(data.tables, jobs, prices, data.capacity, self._space, cost, rows)
@@ -58,8 +53,6 @@ class QuickPricing:
         taken = np.isfinite(cost) & ((gain > 0.0) | must[jobs])
         lacking = (must[jobs] & ~np.isfinite(cost)).any()
         bound = float((data.capacity * prices).sum() + gain[taken].sum())
-        if rest is not None:
-            bound += rest.value
         costs = np.full(len(data.weight), np.inf)
         costs[jobs] = cost
         kept = np.isfinite(cost) & ((gain > _LEAST_GAIN * weight) | must[jobs])

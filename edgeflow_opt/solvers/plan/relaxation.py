@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from edgeflow_opt.solvers.control import SolveControl
     from edgeflow_opt.solvers.plan.branch import Branch
     from edgeflow_opt.solvers.price.pricing_data import PricingData
-
-#: HiGHS's number of the primal simplex method.
-_PRIMAL = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +43,40 @@ class Relaxed:
     lacking: float
 
 
+def add_plans(
+    native: Any, data: PricingData, job: IntArray, rows: IntArray, first_site: int, first_job: int
+) -> None:
+    """Add plans as columns: `job` (N,) and `rows` (N, T) in kept modes, each worth the job's weight.
+
+    Parameters
+    ----------
+    native
+        The model of HiGHS.
+    first_site, first_job
+        Its first rows of capacities, by site and slot, and of jobs.
+    """
+    count = len(job)
+    if not count:
+        return
+    plan, slot = np.nonzero(rows >= 0)
+    mode = rows[plan, slot]
+    # The entry of the job's own row comes first.
+    length = np.bincount(plan, minlength=count) + 1
+    starts = np.concatenate([[0], np.cumsum(length)])
+    index = np.empty(starts[-1], dtype=np.int32)
+    value = np.ones(starts[-1])
+    own = starts[:-1]
+    others = np.ones(starts[-1], dtype=np.bool_)
+    others[own] = False
+    index[own] = first_job + job
+    index[others] = first_site + data.site[mode] * data.capacity.shape[1] + slot
+    value[others] = data.units[mode]
+    native.addCols(
+        count, data.weight[job], np.zeros(count), np.full(count, math.inf),
+        int(starts[-1]), starts[:-1].astype(np.int32), index, value,
+    )  # fmt: skip
+
+
 class Relaxation:
     """The restricted master as a linear program; rows are those of the plan master.
 
@@ -57,12 +88,9 @@ class Relaxation:
         The instance.
     control
         Its time left is the limit of every solve.
-    primal
-        Whether HiGHS goes on by its primal simplex method, which small relaxations are solved by
-        in half the time once columns were added.
     """
 
-    def __init__(self, data: PricingData, control: SolveControl, *, primal: bool = False) -> None:
+    def __init__(self, data: PricingData, control: SolveControl) -> None:
         import highspy
 
         from edgeflow_opt.solvers.mip.highs import quiet_highs
@@ -74,8 +102,6 @@ class Relaxation:
         native.setOptionValue("threads", 1)
         native.setOptionValue("presolve", "off")
         native.setOptionValue("solver", "simplex")
-        if primal:
-            native.setOptionValue("simplex_strategy", _PRIMAL)
         self._penalty = 10.0 * (1.0 + float(data.weight[data.priced].sum()))
         lp = highspy.HighsLp()
         rows = n + data.capacity.size
@@ -95,27 +121,8 @@ class Relaxation:
 
     def add(self, job: IntArray, rows: IntArray) -> None:
         """Add plans: `job` (N,) and `rows` (N, T) in kept modes, each worth the job's weight."""
-        data, count = self._data, len(job)
-        if not count:
-            return
-        plan, slot = np.nonzero(rows >= 0)
-        mode = rows[plan, slot]
-        # The entry of the job's own row comes first.
-        length = np.bincount(plan, minlength=count) + 1
-        starts = np.concatenate([[0], np.cumsum(length)])
-        index = np.empty(starts[-1], dtype=np.int32)
-        value = np.ones(starts[-1])
-        own = starts[:-1]
-        others = np.ones(starts[-1], dtype=np.bool_)
-        others[own] = False
-        index[own] = job
-        index[others] = self._num_jobs + data.site[mode] * self._shape[1] + slot
-        value[others] = data.units[mode]
-        self._native.addCols(
-            count, data.weight[job], np.zeros(count), np.full(count, math.inf),
-            int(starts[-1]), starts[:-1].astype(np.int32), index, value,
-        )  # fmt: skip
-        self._num_plans += count
+        add_plans(self._native, self._data, job, rows, self._num_jobs, 0)
+        self._num_plans += len(job)
 
     def restrict(self, branch: Branch, admitted: BoolArray, chosen: IntArray | None = None) -> None:
         """Relax the schedules of `branch`, with the plans `admitted` (N,) of those added so far.

@@ -175,28 +175,45 @@ class PriceSearch:
         self.attempts += 1
         state = (self.plan, self.available, self._plan_cost, self.met)
         before, kept = self.value, [array.copy() for array in state]
-        mean = float(self._guide.mean())
-        beyond = np.full_like(self._guide, _BEYOND * mean)
-        random, tables = self._random, self.data.tables
+        beyond = self._price_beyond()
         chosen = overfill(
-            tables, self._guide, beyond, self._ratio, outside, random, self.plan, self.available,
-            self.met, self._space,
+            self.data.tables, self._guide, beyond, self._ratio, outside, self._random, self.plan,
+            self.available, self.met, self._space,
         )  # fmt: skip
-        steps = 0
-        while chosen >= 0 and steps < most_steps and not stopped():
-            steps += _STEPS_OF_A_CALL
-            excess = shift(
-                tables, self._prices, self._guide, beyond, _RISE * mean, _NOISE, self.worth,
-                self._ratio, self._movable, _STEPS_OF_A_CALL, random, self.plan, self.available,
-                self._plan_cost, self.met, self._space,
-            )  # fmt: skip
-            if excess == 0:
-                self._price_plan()
-                return self.value - before
+        if chosen >= 0 and self._shift_until_it_fits(beyond, most_steps, stopped):
+            return self.value - before
         for array, old in zip(state, kept, strict=True):
             array[:] = old
         self.attempted_at = self.moves
         return 0.0
+
+    def make_fit(self, steps: int, stopped: Callable[[], bool]) -> bool:
+        """Shift away what is too much of an adopted plan; tell whether that went well.
+
+        Otherwise, after so many `steps` or where it is `stopped`, the plan is none.
+        """
+        return self._shift_until_it_fits(self._price_beyond(), steps, stopped)
+
+    def _price_beyond(self) -> FloatArray:
+        """Return the first price of a unit beyond the capacity."""
+        return np.full_like(self._guide, _BEYOND * float(self._guide.mean()))
+
+    def _shift_until_it_fits(
+        self, beyond: FloatArray, steps: int, stopped: Callable[[], bool]
+    ) -> bool:
+        rise = _RISE * float(self._guide.mean())
+        taken = 0
+        while taken < steps and not stopped():
+            taken += _STEPS_OF_A_CALL
+            excess = shift(
+                self.data.tables, self._prices, self._guide, beyond, rise, _NOISE, self.worth,
+                self._ratio, self._movable, _STEPS_OF_A_CALL, self._random, self.plan, self.available,
+                self._plan_cost, self.met, self._space,
+            )  # fmt: skip
+            if excess == 0:
+                self._price_plan()
+                return True
+        return False
 
     def _run(self, order: IntArray, moves: int) -> float:
         return float(

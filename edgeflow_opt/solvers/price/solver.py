@@ -10,7 +10,7 @@ from edgeflow_opt.errors import SolverFaultError
 from edgeflow_opt.formulations.moldable import one_run_only
 from edgeflow_opt.formulations.plans import empty_plan, plan_of, trim, walk
 from edgeflow_opt.problem import LevelReport, Limit, SolveStatus
-from edgeflow_opt.solvers.base import Capabilities, Draft, check_counts
+from edgeflow_opt.solvers.base import Capabilities, Draft, check_counts, take_flag
 from edgeflow_opt.solvers.bounds import rounded_down
 from edgeflow_opt.solvers.kernels import GREEDY, MOLDABLE, PRICE
 from edgeflow_opt.solvers.price.dual import COLD_ITERATIONS, DualResult, HullDual, minimise
@@ -59,6 +59,7 @@ class PriceSolver:
         params={
             "iterations": f"evaluations of the hull dual (default {COLD_ITERATIONS}; {WARM_ITERATIONS} with prices)",
             "exact_iterations": f"evaluations of the exact dual (default {EXACT_ITERATIONS})",
+            "ends_with_bound": "true: end as soon as the bound is done (default false)",
             "moves": "moves of the search (default: until the limit; deterministic: by size)",
         },
     )
@@ -71,7 +72,8 @@ class PriceSolver:
         control: SolveControl,
     ) -> Draft:
         """Return the best plan found and the bound proven before `control` says stop."""
-        check_counts(options, *self.capabilities.params, solver=self.name)
+        counts = self.capabilities.params.keys() - {"ends_with_bound"}
+        check_counts(options, *sorted(counts), solver=self.name)
         if problem.objective.weights is not None:
             from edgeflow_opt.solvers.weighted.solver import solve_weighted
 
@@ -258,6 +260,9 @@ class _Solve:
         exact = ExactDual(dual, found, self._stopped, reach=self._reach)
         evaluations = int(self.options.params.get("exact_iterations", EXACT_ITERATIONS))
         moves = self.options.params.get("moves")
+        ends = take_flag(self.options, "ends_with_bound", default=False, solver="price")
+        # Deterministic moves are counted, and made after the bound.
+        ends = ends and not self.options.deterministic
         if moves is None and self.options.deterministic:
             moves = max(_LEAST_MOVES, _MOVES_PER_JOB * self.arrays.num_jobs)
         left = float("inf") if moves is None else int(moves)
@@ -289,6 +294,8 @@ class _Solve:
                 try:
                     while not self._done and more():
                         sharpen()
+                    if ends:
+                        self._done = True
                     if moves is None and not self._done and not self._stopped():
                         rival = PriceSearch(self.data, exact.best, self.options.seed + 1)
                         searches.append(rival)
@@ -315,7 +322,7 @@ class _Solve:
                 sharpen()
             put_in_promising()
             bound_s = search_s = 0.0
-            while left > 0 and not self._finished(search):
+            while left > 0 and not self._finished(search) and (more() or not ends):
                 begin = self.control.elapsed_s
                 left = self._search(search, exact, left, 0.1 if more() else float("inf"))
                 middle = self.control.elapsed_s

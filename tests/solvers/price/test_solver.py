@@ -16,6 +16,7 @@ from edgeflow_opt.solvers import solve
 from edgeflow_opt.solvers.base import SolveOptions
 from edgeflow_opt.solvers.control import SolveControl
 from edgeflow_opt.solvers.price import SOLVER, DualResult, dual_bound, fixings
+from edgeflow_opt.solvers.price.exact_dual import MOVES
 from edgeflow_opt.solvers.progress import Progress
 from edgeflow_opt.workloads.generate import generate_problem
 from tests.effort import examples
@@ -210,3 +211,14 @@ def test_time_limit_stops_the_search() -> None:
     result = solve(problem, "price", time_limit_s=0.5)
     assert result.limit is Limit.TIME or result.status is SolveStatus.OPTIMAL
     assert result.value is not None
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_it_ends_with_the_bound_on_request(workers: int) -> None:
+    """It ends long before the limit, with all evaluations of the exact dual done."""
+    problem = generate_problem(300, 96, 0, load=2.5)
+    result = solve(
+        problem, "price", time_limit_s=300, workers=workers, params={"ends_with_bound": True}
+    )
+    assert result.statistics["exact_evaluations"] == MOVES
+    assert result.status is SolveStatus.FEASIBLE
