@@ -22,7 +22,9 @@ from edgeflow_opt.formulations.plans import empty_plan
 from edgeflow_opt.problem import (
     EpochProblem,
     Limit,
+    Objective,
     SolveStatus,
+    Weights,
     check,
     evaluate,
     read_schedule,
@@ -168,6 +170,9 @@ SEAMS = (
     ("price.solver", "minimise", "auto", "malleable"),
     ("price.solver", "ExactDual", "auto", "malleable"),
     ("price.solver", "PriceSearch", "price", "malleable"),
+    # In a thread of its own, beside the search.
+    ("price.exact_dual.ExactDual", "step", "auto", "malleable"),
+    ("price.exact_dual.ExactDual", "step", "auto", "weighted sum"),
     ("moldable.solver", "minimise", "price", "moldable"),
     ("moldable.solver", "OptionSearch", "auto", "moldable"),
     ("single_slot.solver", "choices_of", "auto", "single slot"),
@@ -191,7 +196,13 @@ def test_a_fault_between_phases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """No memory and Ctrl-C leave the schedule, a crash is an error that brings it along."""
-    problem = INSTANCES[kind]
+    if kind == "weighted sum":
+        weights = Weights(met=1.0, progress=0.1, cost=1e-6)
+        problem = INSTANCES["malleable"].replace(
+            objective=Objective(mode="weighted", weights=weights)
+        )
+    else:
+        problem = INSTANCES[kind]
     known = solve(problem, "greedy").value or 0.0
     struck: list[str] = []
 

@@ -138,6 +138,36 @@ def test_all_faults_together(tmp_path: Path) -> None:
         assert part in message, part
 
 
+def test_more_faults_together(tmp_path: Path) -> None:
+    """What is no list, no table or no pair is named as well, whatever it is instead."""
+    text = """
+    [[solve]]
+    instances = [3]
+    generate = 5
+    solvers = []
+    params = 3
+    [[simulate]]
+    generate = { num_jobs = 3, seed = 1 }
+    policies = "edf"
+    failures = "often"
+    withdrawals = "0,9"
+    deadlines = "late"
+    bound_s = true
+    merge_s = "now"
+    """
+    with pytest.raises(InputError) as caught:
+        read_suite(written(tmp_path, text))
+    message = str(caught.value)
+    for part in (
+        "solve 1, instances: must be names of files", "solve 1, generate: must be a table",
+        "solve 1, solvers: must be a list of names", "solve 1, params: must be tables",
+        "simulate 1, generate, seed: is not known", "simulate 1, failures: must be 'UP,DOWN'",
+        "simulate 1, withdrawals: must be 'UP,DOWN'", "simulate 1, deadlines: must be 'trace' or",
+        "simulate 1, bound_s: must be a number above 0", "simulate 1, merge_s: must be a number",
+    ):  # fmt: skip
+        assert part in message, part
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [("", "has no cell"), ("[[solve", "is no TOML"), ("solve = 3", r"headed \[\[solve\]\]")],

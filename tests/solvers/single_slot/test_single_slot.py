@@ -16,6 +16,7 @@ from edgeflow_opt.problem import EpochProblem, Grid, Mode, Objective, Site, Solv
 from edgeflow_opt.problem.arrays import arrays_of
 from edgeflow_opt.solvers import SolveControl, SolveOptions, SolveResult, solve
 from edgeflow_opt.solvers.mip.highs import HighsEngine
+from edgeflow_opt.solvers.single_slot import knapsack
 from edgeflow_opt.solvers.single_slot.choices import choices_of
 from edgeflow_opt.solvers.single_slot.knapsack import Knapsack, multipliers, select
 from tests.effort import examples
@@ -96,12 +97,18 @@ def _brute_force(problem: Knapsack) -> float:
 
 
 @settings(max_examples=examples(60))
-@given(problem=_knapsacks())
-def test_knapsacks_are_solved_exactly(problem: Knapsack) -> None:
-    """Optimum and infeasibility are those of enumeration; the dual bound is never below."""
+@given(problem=_knapsacks(), first_core=st.sampled_from([1, 150]))
+def test_knapsacks_are_solved_exactly(problem: Knapsack, first_core: int) -> None:
+    """Optimum and infeasibility are those of enumeration; the dual bound is never below.
+
+    So they are where the first core is too small, and grows.
+    """
     best = _brute_force(problem)
     assert multipliers(problem).bound >= best
-    found = select(problem, HighsEngine(), SolveOptions(), SolveControl(None))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knapsack, "_FIRST_CORE", first_core)
+        patch.setattr(knapsack, "_LARGE_CORE", 4 * first_core)
+        found = select(problem, HighsEngine(), SolveOptions(), SolveControl(None))
     if best == -math.inf:
         assert found.infeasible
         assert found.chosen is None
