@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeflow_opt.problem import EpochProblem, Grid, SolveStatus, check
-from edgeflow_opt.solvers import SOLVERS, SolveResult, solve
+from edgeflow_opt.solvers import SOLVERS, SolveResult, auto, solve
 from edgeflow_opt.solvers.base import features_of
 from tests.effort import examples
 from tests.oracle import optimum
@@ -53,6 +53,35 @@ def test_larger_instances_do_not_fall_below_the_greedy_either(solver: str, secon
     assert greedy.objective is not None
     assert found.objective is not None
     assert not greedy.objective.better_than(found.objective)
+
+
+@pytest.mark.parametrize("kind", ["malleable", "lossless", "moldable"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_serves_large_instances_serves_small_ones(
+    kind: str, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way of large instances, windows among it, ends between the greedy and the optimum."""
+    problem = crowded(num_jobs=10, num_slots=8)
+    if kind == "lossless":
+        problem = problem.replace(
+            jobs=tuple(
+                dataclasses.replace(job, restart_s=0.0, migration_s=0.0) for job in problem.jobs
+            )
+        )
+    elif kind == "moldable":
+        problem = problem.as_moldable()
+    greedy, best = solve(problem, "greedy"), solve(problem, "auto", levels=1)
+    monkeypatch.setattr(auto, "SMALL_COLUMNS", 0)
+    # Else prices leave nothing open on an instance as small as this.
+    monkeypatch.setattr(auto, "_price_s_before_windows", lambda work: 0.0)
+    found = solve(problem, "auto", levels=1, time_limit_s=2.0, workers=workers)
+    assert best.status is SolveStatus.OPTIMAL
+    assert greedy.value is not None
+    assert best.value is not None
+    assert found.value is not None
+    assert found.bound is not None
+    assert greedy.value - 1e-9 <= found.value <= best.value + 1e-6 <= found.bound + 2e-6
+    assert ("windows" in found.statistics) is (kind == "lossless")
 
 
 @settings(max_examples=examples(15))
