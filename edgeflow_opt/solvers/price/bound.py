@@ -38,7 +38,7 @@ def dual_bound(
         Ends the search early, never before the first evaluation; None = no limit.
     exact_iterations
         Evaluations of the stronger dual with integer plans that follow; 0 = none. The first
-        brings most; after 25 nothing more comes.
+        brings most; after 40 nothing more comes.
     workers
         Threads, at least 1; the result does not depend on it.
 

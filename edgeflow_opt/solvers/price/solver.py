@@ -14,7 +14,7 @@ from edgeflow_opt.solvers.base import Capabilities, Draft, check_counts, take_fl
 from edgeflow_opt.solvers.bounds import rounded_down
 from edgeflow_opt.solvers.kernels import GREEDY, MOLDABLE, PRICE
 from edgeflow_opt.solvers.price.dual import COLD_ITERATIONS, DualResult, HullDual, minimise
-from edgeflow_opt.solvers.price.exact_dual import REACH, WARM_REACH, ExactDual
+from edgeflow_opt.solvers.price.exact_dual import WARM_REACH, ExactDual
 from edgeflow_opt.solvers.price.pricing_data import pricing_data
 from edgeflow_opt.solvers.price.search import PriceSearch
 
@@ -112,7 +112,7 @@ class _Solve:
         self._fault: BaseException | None = None
         self._next_report_s = 0.0
         self._dual: DualResult | None = None
-        self._reach = REACH
+        self._reach: float | None = None
         # With both from an earlier solve, building a plan anew is of no use.
         self._warm = options.warm_start is not None and options.prices is not None
         self._begun_s = control.elapsed_s

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from edgeflow_opt.solvers.price.dual import minimise
-from edgeflow_opt.solvers.price.exact_dual import BINS, ExactDual
+from edgeflow_opt.solvers.price.exact_dual import BINS, MOST_REACH, ExactDual
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +67,7 @@ def with_most_met(
             break
         prices, toll_before = found.prices, toll
     if best_function is not function:
-        exact = ExactDual(best_function, best, stopped)
+        exact = ExactDual(best_function, best, stopped, MOST_REACH)
         while not exact.finished and not stopped():
             if exact.evaluations >= _EXACT_ITERATIONS:
                 exact.refine_next()

@@ -23,7 +23,7 @@ from edgeflow_opt.solvers.lexicographic.incumbent import CLOSED, Incumbent
 from edgeflow_opt.solvers.lexicographic.start import offer_start
 from edgeflow_opt.solvers.price.bound import dual_bound
 from edgeflow_opt.solvers.price.dual import COLD_ITERATIONS, minimise
-from edgeflow_opt.solvers.price.exact_dual import REACH, WARM_REACH, ExactDual
+from edgeflow_opt.solvers.price.exact_dual import WARM_REACH, ExactDual
 from edgeflow_opt.solvers.price.search import PriceSearch
 from edgeflow_opt.solvers.weighted.dual import WeightedDual
 from edgeflow_opt.solvers.weighted.most_met import with_most_met
@@ -147,7 +147,7 @@ class WeightedSolve:
             self._begin_from(plan)
         begin = self.control.elapsed_s
         seconds = (1.0 if most is None else _EXACT_SHARE) * self.control.left_s
-        reach = REACH if self._given is None else WARM_REACH
+        reach = None if self._given is None else WARM_REACH
         exact = ExactDual(self.function, self.dual, self._stopped, reach)
 
         def sharpen() -> None:
