@@ -53,9 +53,10 @@ class CpSatSolver:
     ) -> Draft:
         """See :meth:`edgeflow_opt.solvers.base.Solver.solve`."""
         from edgeflow_opt.solvers.lexicographic.by_levels import solve_by_levels
-        from edgeflow_opt.solvers.mip.cpsat import CpSatEngine
+        from edgeflow_opt.solvers.mip.cpsat import CpSatEngine, refuse_wrong_parameters
 
         prices = take_flag(options, "prices", default=True, solver=self.name)
+        refuse_wrong_parameters(options)
         return solve_by_levels(problem, arrays, options, control, CpSatEngine(), prices=prices)
 
 

@@ -45,9 +45,10 @@ class HighsSolver:
     ) -> Draft:
         """See :meth:`edgeflow_opt.solvers.base.Solver.solve`."""
         from edgeflow_opt.solvers.lexicographic.by_levels import solve_by_levels
-        from edgeflow_opt.solvers.mip.highs import HighsEngine
+        from edgeflow_opt.solvers.mip.highs import HighsEngine, refuse_wrong_parameters
 
         prices = take_flag(options, "prices", default=False, solver=self.name)
+        refuse_wrong_parameters(options)
         return solve_by_levels(problem, arrays, options, control, HighsEngine(), prices=prices)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgeflow_opt.errors import SolverFaultError, UsageError
+from edgeflow_opt.problem.values import shown
 from edgeflow_opt.solvers.mip.engine import EngineAnswer
 from edgeflow_opt.solvers.mip.rounding import INT_INFINITY, integer_model
 
@@ -111,6 +112,20 @@ def _load() -> bool:
     return True
 
 
+def refuse_wrong_parameters(options: SolveOptions) -> None:
+    """Refuse what CP-SAT does not take, before it is known whether it will be asked.
+
+    Raises
+    ------
+    UsageError
+        With the parameter and its value.
+    """
+    if options.params.keys() - {"prices"}:
+        from ortools.sat.python import cp_model
+
+        _set_parameters(cp_model.CpSolver().parameters, math.inf, options)
+
+
 def native_model(model: SparseModel, whole: IntegerModel) -> Any:
     """Return the model as CP-SAT takes it, filled in directly: fast for large models."""
     from ortools.sat.python import cp_model
@@ -162,8 +177,8 @@ def _set_parameters(parameters: Any, seconds: float, options: SolveOptions) -> N
             setattr(parameters, name, value)
         except (TypeError, ValueError, AttributeError) as problem:
             raise UsageError(
-                f"parameter {name!r} of solver 'cpsat': cannot be {value!r} ({problem})"
-            ) from None
+                f"parameter {name!r} of solver 'cpsat': cannot be {shown(value)}"
+            ) from problem
 
 
 def _make_callback(on_incumbent: Callable[[FloatArray], None], whole: IntegerModel) -> Any:

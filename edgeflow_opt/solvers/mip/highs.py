@@ -146,6 +146,18 @@ def _set_options(native: Any, seconds: float, options: SolveOptions) -> None:
             raise UsageError(f"parameter {name!r} of solver 'highs': cannot be {value!r}")
 
 
+def refuse_wrong_parameters(options: SolveOptions) -> None:
+    """Refuse what HiGHS does not take, before it is known whether it will be asked.
+
+    Raises
+    ------
+    UsageError
+        With the parameter and its value.
+    """
+    if options.params.keys() - {"prices"}:
+        _set_options(quiet_highs(), math.inf, options)
+
+
 def _answer(native: Any, model: SparseModel) -> EngineAnswer:
     """Read the answer; the status alone is never believed."""
     import highspy
