@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import pickle
@@ -38,6 +39,19 @@ def test_every_cell_has_a_row(real: Comparison) -> None:
     assert real.rows[0].digest == digest_of(generate_problem(8, 6, 0)) != real.rows[-1].digest
     assert real.settings["time_limit_s"] == 5
     assert real.versions["edgeflow-opt"] == edgeflow_opt.__version__
+
+
+def test_the_best_of_an_instance(real: Comparison) -> None:
+    """The largest value and the least bound of any solver, None where nobody has one."""
+    first = dataclasses.replace(real.rows[0], instance="i", value=None, bound=None)
+    said = ((3.0, 9.0), (4.0, None), (None, 5.0))
+    rows = [dataclasses.replace(first, value=value, bound=bound) for value, bound in said]
+    found = Comparison(rows=(*rows, dataclasses.replace(first, instance="j")))
+    assert (found.best_value("i"), found.best_bound("i")) == (4.0, 5.0)
+    assert (found.best_value("j"), found.best_bound("j")) == (None, None)
+    assert not found.interrupted
+    rows[1] = dataclasses.replace(rows[1], limit="interrupted")
+    assert Comparison(rows=tuple(rows)).interrupted
 
 
 def test_round_trip(real: Comparison) -> None:

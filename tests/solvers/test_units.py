@@ -45,6 +45,18 @@ def test_the_heaviest_job_weighs_about_one_and_no_bit_is_lost(weight: float) -> 
         assert job.weight * unit.weight == before.weight
 
 
+def test_no_weight_grows_beyond_what_solvers_can_hold() -> None:
+    """Beside a best-effort job that weighs 1e21 times as much, those with deadlines become light."""
+    first, *others = small().jobs
+    jobs = [dataclasses.replace(job, weight=1e-6 * (3 + k)) for k, job in enumerate(others)]
+    heavy = dataclasses.replace(first, deadline=None, weight=1e15)
+    problem = small(jobs=(heavy, *jobs))
+    seen, unit = in_unit_of_solvers(problem)
+    assert 2.0**48 <= seen.jobs[0].weight <= 2.0**49
+    for job, before in zip(seen.jobs, problem.jobs, strict=True):
+        assert job.weight * unit.weight == before.weight
+
+
 def test_multiples_of_the_lightest_weight_become_whole_numbers() -> None:
     """Weights 0.3, 0.3, 0.6, 0.3 are those of 1, 1, 2 and 1 jobs."""
     jobs = small().jobs

@@ -73,3 +73,9 @@ def test_what_abuts_is_one_block() -> None:
     runs = [("a", 0.0, 1.0, 2), ("b", 0.0, 2.0, 1), ("a", 1.0, 2.0, 2), ("a", 2.0, 3.0, 1)]
     blocks = [block for block in place(runs, [(0.0, 3)]) if block.job == "a"]
     assert [(b.start, b.end, b.high - b.low) for b in blocks] == [(0.0, 2.0, 2), (2.0, 3.0, 1)]
+
+
+def test_a_run_above_a_fall_moves_down() -> None:
+    """Where all rows below a coming fall are taken, a run begins above it and goes down with it."""
+    blocks = place([("a", 0, 10, 1), ("b", 5, 20, 1)], [(0, 3), (15, 1)])
+    assert [(b.start, b.end, b.low) for b in blocks if b.job == "b"] == [(5, 15, 1), (15, 20, 0)]
