@@ -35,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
+        print("loading kernels; the first time they are compiled, in a minute or two", flush=True)
         compile_in_parallel()
 
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 #: Columns where stdout is no terminal and COLUMNS is not set: rows stay on one line.
 _PIPE_WIDTH = 200
 
+#: Columns of running text at most, however wide the rows of a table may be.
+_TEXT_WIDTH = 100
+
 #: Colours of statuses and of words like them.
 _STYLES = {
     "optimal": "green", "feasible": "yellow", "infeasible": "red", "no_solution": "red",
@@ -56,7 +59,8 @@ def show(*things: RenderableType) -> None:
     for index, thing in enumerate(things):
         if index > 0 and isinstance(thing, Table):
             target.print()
-        target.print(thing)
+        width = min(_TEXT_WIDTH, target.width) if isinstance(thing, str) else None
+        target.print(thing, width=width)
 
 
 def show_json(document: Any) -> None:

@@ -111,8 +111,11 @@ def reading(rows: Sequence[Row]) -> str:
 
     text = (
         "met: jobs that complete by their deadline; bound: proven, no schedule meets more; gap: "
-        "how far from it the schedule may be."
+        "how far from it the schedule may be; cost: GPU-seconds held; reconf.: runs begun after the job "
+        "has run before."
     )
+    if any(row.status == "optimal" and row.limit == "time" for row in rows):
+        text += " optimal (time): the jobs met are proven, the limit ended work on what comes after."
     met = {row.solver: row.met for row in rows if row.met is not None}
     if "greedy" not in met or len(met) < 2:
         return text

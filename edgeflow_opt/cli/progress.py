@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: Seconds between two plain lines, unless there is real news.
 _PERIOD_S = 2.0
 
+#: Columns kept for the name of the work in plain lines, so that those below each other align.
+_NAME_WIDTH = 15
+
 #: The plan that exact solvers begin with, in which nothing runs: no news to anybody.
 _EMPTY_PLAN = "empty plan"
 
@@ -61,7 +64,7 @@ def _plain_lines(name: str) -> Show:
             return
         printed_at = time.monotonic()
         with contextlib.suppress(OSError, ValueError):
-            print(f"{name}  {text}", file=stream, flush=True)
+            print(f"{name:<{_NAME_WIDTH}}  {text}", file=stream, flush=True)
 
     return show
 
