@@ -115,7 +115,9 @@ def reading(rows: Sequence[Row]) -> str:
         "has run before."
     )
     if any(row.status == "optimal" and row.limit == "time" for row in rows):
-        text += " optimal (time): the jobs met are proven, the limit ended work on what comes after."
+        text += (
+            " optimal (time): the jobs met are proven, the limit ended work on what comes after."
+        )
     met = {row.solver: row.met for row in rows if row.met is not None}
     if "greedy" not in met or len(met) < 2:
         return text
