@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 
 #: Bins of work per job in the pricing: with fewer the plans are too dear to fill the relaxation.
 _BINS = 6400
-#: First reach of the box, in mean prices, and its factors where the bound falls by more than half of
-#: what the relaxation promised, and where it rises by more than that.
-_REACH, _WIDER, _NARROWER = 0.01, 1.5, 0.7
+#: First reach of the box, in mean prices, and its factor where the bound falls by more than half of what
+#: the relaxation promised. It is never narrowed: units beyond the capacity would cost next to nothing
+#: more then, and the relaxation would take far too many.
+_REACH, _WIDER = 0.01, 1.5
 #: Share of the bound by which it must have fallen for another proof.
 _FALLEN = 2e-5
 #: Steps of shifting of one attempt.
-_STEPS = 750
+_STEPS = 3000
 #: Noise on shares in each attempt after the first.
 _NOISE = 0.3
 #: Attempts where the result must not depend on the clock.
@@ -113,8 +114,6 @@ class _Rounding:
                     reach *= _WIDER
                 best, self._prices = value, relaxed.prices
                 self._search.guide_by(found)
-            elif value - best > promised:
-                reach *= _NARROWER
             if best < self._work.bound and best < tried - _FALLEN * self._work.bound:
                 tried = best
                 self._prove()
