@@ -60,7 +60,7 @@ def test_larger_instances_do_not_fall_below_the_greedy_either(solver: str, secon
 def test_what_serves_large_instances_serves_small_ones(
     kind: str, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The way of large instances, windows among it, ends between the greedy and the optimum."""
+    """The way of large instances, rounding among it, ends between the greedy and the optimum."""
     problem = crowded(num_jobs=10, num_slots=8)
     if kind == "lossless":
         problem = problem.replace(
@@ -73,7 +73,8 @@ def test_what_serves_large_instances_serves_small_ones(
     greedy, best = solve(problem, "greedy"), solve(problem, "auto", levels=1)
     monkeypatch.setattr(auto, "SMALL_COLUMNS", 0)
     # Else prices leave nothing open on an instance as small as this.
-    monkeypatch.setattr(auto, "_price_s_before_windows", lambda work: 0.0)
+    for seconds in ("_PRICE_LEAST_S", "_PRICE_S_PER_COLUMN", "_PRICE_SHARE_BEFORE_ROUNDING"):
+        monkeypatch.setattr(auto, seconds, 0.0)
     found = solve(problem, "auto", levels=1, time_limit_s=2.0, workers=workers)
     assert best.status is SolveStatus.OPTIMAL
     assert greedy.value is not None
@@ -81,7 +82,7 @@ def test_what_serves_large_instances_serves_small_ones(
     assert found.value is not None
     assert found.bound is not None
     assert greedy.value - 1e-9 <= found.value <= best.value + 1e-6 <= found.bound + 2e-6
-    assert ("windows" in found.statistics) is (kind == "lossless")
+    assert ("roundings" in found.statistics) is (kind == "lossless")
 
 
 @settings(max_examples=examples(15))
