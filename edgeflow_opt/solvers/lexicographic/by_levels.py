@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from edgeflow_opt.formulations.objectives import LEVELS
 from edgeflow_opt.solvers.lexicographic.level_solve import SMALL_COLUMNS, LevelSolve
 from edgeflow_opt.solvers.mip.highs import HighsEngine
 from edgeflow_opt.solvers.polish import polish
@@ -57,7 +58,9 @@ def solve_by_levels(
         work.first_level(share=_FIRST_LEVEL_SHARE if below else 1.0)
         if problem.objective.weights is not None and engine.bound_slack == 0.0:
             _close_in_real_numbers(work)
-        polish(work, _POLISH_SHARE * control.left_s)
+        # Where no model follows there is nothing better to do.
+        share = _POLISH_SHARE if work.fits(control.left_s, LEVELS) else 1.0
+        polish(work, share * control.left_s)
         work.levels_below()
     return work.draft()
 

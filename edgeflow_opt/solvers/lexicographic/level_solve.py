@@ -46,6 +46,10 @@ _PRICE_LEAST_S, _PRICE_S_PER_COLUMN = 0.2, 1e-4
 #: Largest model on which MILP engines still improve on the price engine at level 1, columns.
 SMALL_COLUMNS = 20_000
 
+#: Columns of the malleable model for each mode and slot where runs have states, for losses or since
+#: reconfigurations count: 3.4 to 4.4 on 30x24 to 300x96.
+_COLUMNS_WITH_STATES = 4.4
+
 #: Share of the time left for the prices of the options of jobs with one run.
 _OPTIONS_SHARE = 0.06
 
@@ -207,7 +211,7 @@ class LevelSolve:
     def columns(self, levels: tuple[Level, ...] = ("met",)) -> int:
         """Return the columns of the malleable model for `levels`, about: modes times slots.
 
-        For level 1 only the slots before the deadlines count. States of runs add to it.
+        For level 1 only the slots before the deadlines count. States of runs are left out.
         """
         arrays = self.arrays
         modes = np.bincount(arrays.mode_job[arrays.mode_kept], minlength=arrays.num_jobs)
@@ -223,7 +227,12 @@ class LevelSolve:
 
     def fits(self, seconds: float, levels: tuple[Level, ...] = ("met",)) -> bool:
         """Whether the engine can be expected to do anything with the model in `seconds`."""
-        return self.columns(levels) <= 0.5 * self.engine.columns_per_second * seconds
+        return self._size_of(levels) <= 0.5 * self.engine.columns_per_second * seconds
+
+    def _size_of(self, levels: tuple[Level, ...]) -> int:
+        """Return the columns of the model for `levels`, about, those of states of runs with them."""
+        has_states = "reconfigurations" in levels or bool(self.arrays.has_losses.any())
+        return round((_COLUMNS_WITH_STATES if has_states else 1.0) * self.columns(levels))
 
     def first_level(
         self,
@@ -436,7 +445,7 @@ class LevelSolve:
         moldable = levels == ("met",) and one_run_only(arrays)
         if not self.fits(self.control.left_s, levels):
             self.statistics["skipped"] = (
-                f"a model of about {self.columns(levels)} columns is too large for the time left"
+                f"a model of about {self._size_of(levels)} columns is too large for the time left"
             )
             self._skipped = True
             return None

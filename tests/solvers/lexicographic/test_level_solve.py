@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from edgeflow_opt import solve
+from edgeflow_opt.formulations.malleable import build_malleable
+from edgeflow_opt.formulations.objectives import LEVELS, Level
 from edgeflow_opt.formulations.plans import plan_of
 from edgeflow_opt.problem import EpochProblem
 from edgeflow_opt.problem.arrays import arrays_of
@@ -101,3 +103,17 @@ def test_the_next_better_value_is_not_cut_off(seed: int, monkeypatch: pytest.Mon
     work.first_level()
     assert work.statistics["fixed_jobs"] >= 1
     assert (work.incumbent.level_1, work.bound) == (best.value, best.value)
+
+
+@pytest.mark.parametrize("losses", [{}, {"restart_s": 30.0, "migration_s": 180.0}])
+@pytest.mark.parametrize("levels", [("met",), LEVELS[:4], LEVELS])
+def test_a_model_fits_where_its_columns_do(
+    levels: tuple[Level, ...], losses: dict[str, float]
+) -> None:
+    """The size by which models are refused is that of the model, states of runs included."""
+    problem = generate_problem(60, 24, load=1.6, seed=1, **losses)  # type: ignore[arg-type]
+    work = _work(problem, HighsEngine())
+    columns = build_malleable(arrays_of(problem), levels).model.num_columns
+    seconds = columns / (0.5 * HighsEngine.columns_per_second)
+    assert work.fits(1.5 * seconds, levels)
+    assert not work.fits(seconds / 1.5, levels)
