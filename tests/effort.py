@@ -1,4 +1,4 @@
-"""How much the random tests try: by default enough to notice a fault, far more where asked for."""
+"""How much the random tests try: enough to notice a fault, the same each time; far more on demand."""
 
 from __future__ import annotations
 

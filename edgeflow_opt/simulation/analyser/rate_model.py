@@ -39,6 +39,11 @@ class RateModel:
         return 1.0 / (self.shared_s / gpus + self.serial_s + self.exchange_s * math.log2(gpus))
 
 
+#: Sum of squared relative errors by which a fit must be better to count: beyond rounding, but not so
+#: much that a small coefficient is lost which decides the rate on one GPU.
+_AS_GOOD = 1e-24
+
+
 def fit_rates(measured: Mapping[int, float]) -> RateModel:
     """Return the model that is closest to measured rates.
 
@@ -78,7 +83,7 @@ def fit_rates(measured: Mapping[int, float]) -> RateModel:
             found = np.linalg.lstsq(columns, np.ones(len(counts)), rcond=None)[0]
             error = float(((columns @ found - 1.0) ** 2).sum())
             # A model without the first two terms would take no time on one GPU.
-            if (found >= 0.0).all() and (0 in chosen or 1 in chosen) and error < least - 1e-12:
+            if (found >= 0.0).all() and (0 in chosen or 1 in chosen) and error < least - _AS_GOOD:
                 best, least = np.zeros(3), error
                 best[list(chosen)] = found
     return RateModel(shared_s=float(best[0]), serial_s=float(best[1]), exchange_s=float(best[2]))

@@ -19,6 +19,7 @@ from tests.effort import examples
     st.floats(0.0, 0.5),
     st.sets(st.sampled_from([1, 2, 3, 4, 8, 16, 32, 64]), min_size=4),
 )
+@example(0.0625, 1e-05, 0.5, {3, 4, 8, 16})
 @settings(max_examples=examples(60))
 def test_a_true_model_is_found_again(shared, serial, exchange, counts) -> None:
     """Rates that follow the model exactly are predicted exactly, everywhere."""
