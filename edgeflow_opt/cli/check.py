@@ -54,18 +54,21 @@ def _show_report(report: CheckReport, plan: Schedule) -> None:
     from edgeflow_opt.problem import SolveStatus
 
     count = len(report.violations)
+    has_plan = bool(plan.allocations) or plan.status in (SolveStatus.OPTIMAL, SolveStatus.FEASIBLE)
     verdict = word("valid" if report.valid else "invalid")
+    if report.valid and not has_plan:
+        verdict = word("nothing to check")
     if count:
         verdict.append(f" ({count} violation{'s' * (count != 1)})", style="not bold default")
     pairs: list[tuple[str, str | Text]] = [("verdict", verdict)]
-    if plan.allocations or plan.status in (SolveStatus.OPTIMAL, SolveStatus.FEASIBLE):
+    if has_plan:
         pairs += [
             ("deadlines met", number(report.met)),
             ("met weight", number(report.met_weight)),
         ]
     else:
         pairs += [
-            ("plan", "none, so there is nothing to check"),
+            ("plan", "none"),
             ("claim", f"{plan.status}: the word of '{printable(plan.solver)}', not proven here"),
         ]
     things: list[Any] = [facts("Check", pairs)]

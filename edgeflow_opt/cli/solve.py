@@ -42,7 +42,9 @@ def solve(
     deterministic: Annotated[
         bool,
         typer.Option(
-            "--deterministic", help="Same input, options and seed give the same schedule; slower."
+            "--deterministic",
+            help="Same input, options and seed give the same schedule; slower. Not where the result says that the "
+            "time limit ended it: give it time.",
         ),
     ] = False,
     levels: Annotated[

@@ -43,7 +43,9 @@ class SolveOptions:
         Threads that a solver may use, at least 1; default 2, one for bounds and one for plans.
     deterministic
         Same input, options and seed give the same schedule, at the price of speed: one worker and
-        a limit on deterministic work instead of (and beside) wall time.
+        a limit on deterministic work instead of (and beside) wall time. A result that says limit
+        `time` was ended by the clock after all, and need not come out again. Schedules hold the
+        seconds that they took: compare their allocations.
     levels
         How many levels of the objective are optimised: 1 = met weight only, 5 = all (met,
         progress, leftover, cost, reconfigurations).
